@@ -1,7 +1,7 @@
 """One recorded episode in memory.
 
-`observations` has one row more than `actions`: row t is what was seen before action t, the last row what was seen
-after the last action. `states` are MuJoCo's `mjSTATE_INTEGRATION` rows at the same T + 1 instants.
+`observations` has one row more than `actions`: row t is what was seen before action t, the last row what was
+seen after the last action. `states` are MuJoCo's `mjSTATE_INTEGRATION` rows at the same T + 1 instants.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Episode:
     label: str = "unlabelled"
     """One of `LABELS`."""
     meta: dict[str, Any] = field(default_factory=dict)
-    """What JSON can hold: seed, reset_options, versions, device, operator, quality, and `mjcf` (the model's XML)."""
+    """What JSON can hold: seed, reset_options, versions, device, operator, quality, and `mjcf` (model XML)."""
 
     def __len__(self) -> int:
         """Return T, the number of actions."""
