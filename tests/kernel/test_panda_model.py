@@ -202,3 +202,24 @@ def test_the_fingers_can_be_welded_by_deleting_their_joints() -> None:
     data.qpos[:] = HOME
     mujoco.mj_forward(model, data)
     assert (model.nq, data.ncon) == (7, 0)
+
+
+def test_the_finger_pads_hold_a_cube_that_is_squeezed() -> None:
+    spec = load_spec()
+    for name in [f"joint{number}" for number in range(1, 8)]:
+        spec.delete(spec.joint(name))  # an arm that stands still leaves gripper and cube alone on stage
+    data = mujoco.MjData(spec.compile())
+    mujoco.mj_forward(data.model, data)
+    cube = spec.worldbody.add_body(name="cube", pos=data.site("tool").xpos, quat=data.body("hand").xquat)
+    cube.add_freejoint()
+    cube.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=[0.015] * 3, mass=0.05)
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    fingers = [model.joint(f"finger_joint{number}") for number in (1, 2)]
+    for finger in fingers:
+        data.qpos[finger.qposadr] = 0.016
+        data.qfrc_applied[finger.dofadr] = -10.0
+    mujoco.mj_step(model, data, 500)
+    assert {frozenset(("cube", "left_finger")), frozenset(("cube", "right_finger"))} <= touching(model, data)
+    assert abs(data.body("cube").xpos[2] - data.site("tool").xpos[2]) < 0.005  # free fall would be metres
