@@ -1,0 +1,92 @@
+"""Images of a simulation, off screen or in a window."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from bunraku.errors import BunrakuError, UnknownNameError
+
+
+class CameraRenderer:
+    """Renders one camera of a model; opens GL only when it first renders."""
+
+    def __init__(
+        self, model: mujoco.MjModel, camera: str, width: int, height: int, render_mode: str | None
+    ) -> None:
+        """Remember what to render.
+
+        Args:
+            model: The model.
+            camera: Name of the camera.
+            width: Width of the image [pixels].
+            height: Height of the image [pixels].
+            render_mode: `rgb_array`, `depth_array`, `human` or None.
+
+        Raises:
+            UnknownNameError: If the model has no such camera.
+            ValueError: If the size is not positive.
+        """
+        cameras = [model.camera(i).name for i in range(model.ncam)]
+        if camera not in cameras:
+            raise UnknownNameError("camera", camera, cameras)
+        if width < 1 or height < 1:
+            raise ValueError(f"image size must be positive, got {width}x{height}")
+        self._model, self._camera, self._size, self._mode = model, camera, (width, height), render_mode
+        self._renderer: mujoco.Renderer | None = None
+        self._window: Any = None
+
+    def render(self, data: mujoco.MjData) -> NDArray[Any] | None:
+        """Return the image `(height, width, 3)` uint8, the depth `(height, width)` float32 [m], or None.
+
+        Raises:
+            BunrakuError: If no GL context can be made.
+        """
+        if self._mode is None:
+            raise ValueError("render() needs a render_mode; make the environment with render_mode='rgb_array'")
+        if self._mode == "human":
+            self._show(data)
+            return None
+        if self._renderer is None:
+            self._renderer = make_renderer(self._model, *self._size)
+            if self._mode == "depth_array":
+                self._renderer.enable_depth_rendering()
+        self._renderer.update_scene(data, camera=self._camera)
+        return np.array(self._renderer.render())
+
+    def _show(self, data: mujoco.MjData) -> None:
+        if self._window is None:
+            from mujoco.studio import app, launch_native, viewer_protocol
+
+            self._window = launch_native.launch(
+                viewer_protocol.ViewerConfig(title="bunraku"), plugins=[app.App()]
+            )
+        if self._window.is_running():
+            self._window.sync(self._model, data)
+
+    def close(self) -> None:
+        """Release the GL context and the window."""
+        if self._renderer is not None:
+            self._renderer.close()
+            self._renderer = None
+        if self._window is not None:
+            self._window.close()
+            self._window = None
+
+
+def make_renderer(model: mujoco.MjModel, width: int, height: int) -> mujoco.Renderer:
+    """Return an off-screen renderer.
+
+    Raises:
+        BunrakuError: If no GL context can be made; names what to install.
+    """
+    try:
+        return mujoco.Renderer(model, height, width)
+    except (ImportError, RuntimeError, AttributeError, OSError, mujoco.FatalError) as error:
+        raise BunrakuError(
+            f"cannot render: MuJoCo found no OpenGL ({type(error).__name__}: {str(error).splitlines()[0]}); on"
+            " Debian or Ubuntu without a display install libegl1 and libgl1-mesa-dri and set MUJOCO_GL=egl"
+        ) from error

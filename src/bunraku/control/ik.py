@@ -1,0 +1,178 @@
+"""Inverse kinematics by damped least squares, for one arm or for many at once, with the same bits.
+
+One step from joint angles q towards a tool pose with error e (metres, and twice the vector part of the error
+quaternion, which is the rotation vector for small angles and stays bounded for large ones):
+
+    dq = z + J^T (J J^T + lambda^2 1)^-1 (e - J z)
+
+with the geometric Jacobian J at the **current** tool point and an optional null-space step z (Nakamura and
+Hanafusa, 1986; Wampler, 1986). A joint that the step would push through its limit is held there and the step is
+solved again with the others, so that the tool goes to the nearest pose that the limits allow. Each joint moves
+at most `max_step` per call.
+
+    ik = DampedLeastSquares(ArmKinematics(ROBOT))
+    result = ik.solve(q, world_tool)       # repeated steps, warm started at q
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bunraku.control.kinematics import ArmKinematics
+from bunraku.geometry import Array, Pose
+
+
+
+def quat_error_matrix(target: Array) -> Array:
+    """Return M `(..., 4, 4)` such that `M @ current` is the quaternion `target * conj(current)`.
+
+    A controller makes it once per control step for all targets inside the step.
+
+    Args:
+        target: Unit quaternions `(..., 4)`.
+    """
+    # take, unlike indexing, gives the same memory order for one and many, hence the same sums in products
+    return np.take(target, _PRODUCT_INDEX, axis=-1) * _PRODUCT_SIGN
+
+
+_PRODUCT_INDEX = np.array([[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]])
+_PRODUCT_SIGN = np.array(
+    [[1.0, 1.0, 1.0, 1.0], [1.0, -1.0, 1.0, -1.0], [1.0, -1.0, -1.0, 1.0], [1.0, 1.0, -1.0, -1.0]]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class IKResult:
+    """Where repeated steps ended."""
+
+    q: Array
+    """Joint angles `(n,)` [rad]."""
+    iterations: int
+    """Number of steps taken."""
+    position_error: float
+    """Distance of the tool from its target [m]."""
+    rotation_error: float
+    """Angle between the tool and its target [rad]."""
+
+
+class DampedLeastSquares:
+    """Steps of an arm's joint angles towards a tool pose. Buffers are reused: results are valid until the next call."""
+
+    def __init__(self, kinematics: ArmKinematics, damping: float = 0.05) -> None:
+        """Make the buffers.
+
+        Args:
+            kinematics: The arm, for one configuration or many.
+            damping: lambda of the damped least squares (metres for positions, radians for rotations).
+
+        Raises:
+            ValueError: If `damping` is not positive.
+        """
+        if not damping > 0.0:
+            raise ValueError(f"damping must be positive, got {damping}")
+        self.kinematics = kinematics
+        self.damping = damping
+        shape, n = kinematics.pos.shape[:-1], kinematics.robot.dof
+        self.lower, self.upper = kinematics.lower, kinematics.upper
+        self._regular = damping * damping * np.eye(6)
+        self._jac_t = np.zeros((*shape, n, 6))
+        self._jac = self._jac_t.swapaxes(-1, -2)
+        self._linear, self._angular = self._jac_t[..., :3], self._jac_t[..., 3:]
+        # axis and arm are kept twice over, so that the cyclic shifts of a cross product are plain views
+        self._axis2, self._arm2 = np.zeros((*shape, n, 6)), np.zeros((*shape, n, 6))
+        self._term = np.zeros((*shape, n, 3))
+        self.error = np.zeros((*shape, 6))
+        """The error `(..., 6)` before the last step: metres, then twice the quaternion's vector part."""
+        self._gram = np.zeros((*shape, 6, 6))
+
+    def _evaluate(self, q: Array, target_pos: Array, error_matrix: Array) -> None:
+        """Compute the Jacobian at `q` and the error to the target."""
+        kin = self.kinematics
+        kin.update(q)
+        axis2, arm2, term, linear = self._axis2, self._arm2, self._term, self._linear
+        axis2[..., :3] = axis2[..., 3:] = self._angular[...] = kin.axis
+        np.subtract(kin.pos[..., None, :], kin.anchor, out=arm2[..., :3])
+        arm2[..., 3:] = arm2[..., :3]
+        np.multiply(axis2[..., 1:4], arm2[..., 2:5], out=linear)
+        np.multiply(axis2[..., 2:5], arm2[..., 1:4], out=term)
+        linear -= term
+        error = self.error
+        np.subtract(target_pos, kin.pos, out=error[..., :3])
+        product = np.matmul(error_matrix, kin.quat[..., None])[..., 0]
+        np.multiply(product[..., 1:], np.copysign(2.0, product[..., :1]), out=error[..., 3:])
+
+    def step(
+        self, q: Array, target_pos: Array, error_matrix: Array, max_step: Array, null_step: Array | None = None
+    ) -> Array:
+        """Return the joint angles after one step.
+
+        Args:
+            q: Joint angles `(..., n)` [rad].
+            target_pos: Tool position wanted `(..., 3)`, world [m].
+            error_matrix: `quat_error_matrix` of the tool orientation wanted `(..., 4, 4)`.
+            max_step: Largest change of each joint `(n,)` [rad].
+            null_step: Wish for the null space `(..., n)` [rad], or None.
+
+        Returns:
+            New joint angles `(..., n)`, within the limits.
+        """
+        self._evaluate(q, target_pos, error_matrix)
+        free = q + self._increment(self._jac_t, self._jac, null_step)
+        new = np.minimum(np.maximum(free, self.lower), self.upper)
+        blocked = new != free
+        if blocked.any():
+            jac_t = self._jac_t * np.where(blocked, 0.0, 1.0)[..., None]
+            held = None if null_step is None else np.where(blocked, 0.0, null_step)
+            free = q + np.where(blocked, new - q, self._increment(jac_t, jac_t.swapaxes(-1, -2), held))
+            new = np.minimum(np.maximum(free, self.lower), self.upper)
+        return np.minimum(np.maximum(new, q - max_step), q + max_step)
+
+    def _increment(self, jac_t: Array, jac: Array, null_step: Array | None) -> Array:
+        gram = np.matmul(jac, jac_t, out=self._gram)
+        gram += self._regular
+        if null_step is None:
+            return np.matmul(jac_t, np.linalg.solve(gram, self.error[..., None]))[..., 0]
+        column = null_step[..., None]
+        rest = self.error[..., None] - np.matmul(jac, column)
+        return (column + np.matmul(jac_t, np.linalg.solve(gram, rest)))[..., 0]
+
+    def solve(
+        self,
+        q: Array,
+        world_tool: Pose,
+        iterations: int = 5,
+        position_tolerance: float = 5e-5,
+        rotation_tolerance: float = 4e-4,
+        max_step: float = 0.3,
+    ) -> IKResult:
+        """Step until the tool is at its target or `iterations` are used up (one configuration only).
+
+        Args:
+            q: Joint angles to start from `(n,)` [rad]; for continuous motion, the last solution.
+            world_tool: Tool pose wanted.
+            iterations: Largest number of steps.
+            position_tolerance: Distance [m] at which to stop.
+            rotation_tolerance: Angle [rad] at which to stop.
+            max_step: Largest change of a joint per step [rad].
+        """
+        limit = np.full(self.kinematics.robot.dof, max_step)
+        matrix = quat_error_matrix(world_tool.quat)
+        used = 0
+        while True:
+            if used < iterations:
+                candidate = self.step(q, world_tool.pos, matrix, limit)
+            else:
+                self._evaluate(q, world_tool.pos, matrix)
+            distance, angle = self.distance()
+            if used == iterations or (distance <= position_tolerance and angle <= rotation_tolerance):
+                return IKResult(q.copy(), used, distance, angle)
+            q, used = candidate, used + 1
+
+    def distance(self) -> tuple[float, float]:
+        """Return position [m] and rotation [rad] error at the last evaluation (one configuration only)."""
+        e = self.error
+        linear = float(np.sqrt(e[:3] @ e[:3]))
+        half = min(1.0, 0.5 * float(np.sqrt(e[3:] @ e[3:])))
+        return linear, 2.0 * float(np.arcsin(half))
