@@ -18,6 +18,8 @@ class DualPandaReach(PandaReach):
         ArmPlace("right", (0.0, -0.4, 0.0), (0.3, -0.65, 0.08), (0.6, -0.12, 0.55),
                  (0.15, -1.05, 0.015), (0.85, -0.02, 0.95)),
     )  # fmt: skip
+    table_half_width = 0.85
+    camera_distance = 1.35
 
 
 TASK = DualPandaReach

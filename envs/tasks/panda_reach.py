@@ -19,7 +19,7 @@ from bunraku.control.rates import Rates
 from bunraku.device import HandName
 from bunraku.envs.arm_control import ArmControl, ControlMode, arm_rates, check_control_mode
 from bunraku.envs.options import check_choice, check_known, check_positive, vector_option
-from bunraku.envs.scene import add_goal, table_scene
+from bunraku.envs.scene import add_goal, add_wrist_camera, table_scene
 from bunraku.geometry import Array, angle_between, from_rotvec, multiply, normalize
 from bunraku.robots.panda import ROBOT
 from bunraku.sim import Arrays, Sim
@@ -100,6 +100,8 @@ class PandaReach:
         ArmPlace("right", (0.0, 0.0, 0.0), (0.3, -0.35, 0.08), (0.65, 0.35, 0.55),
                  (0.15, -0.65, 0.015), (0.85, 0.65, 0.95)),
     )  # fmt: skip
+    table_half_width = 0.6
+    camera_distance = 1.0
 
     def __init__(
         self,
@@ -173,7 +175,7 @@ class PandaReach:
         return controls
 
     def _build(self, robot_model: str) -> mujoco.MjModel:
-        spec = table_scene(self.rates.timestep)
+        spec = table_scene(self.rates.timestep, self.table_half_width, self.camera_distance)
         source = menagerie_panda if robot_model == "menagerie" else None
         for place, control in zip(self.places, self._controls, strict=True):
             ROBOT.attach(
@@ -187,6 +189,8 @@ class PandaReach:
                 spec, f"{place.hand}_goal", self.success_threshold, GOAL_COLORS[place.hand], self.goal_orientation
             )
             control.add_sensors(spec)
+            wrist = "wrist" if len(self.places) == 1 else f"{place.hand}_wrist"
+            add_wrist_camera(spec, f"{place.hand}_hand", wrist)
         spec.nuserdata = sum(c.userdata_size for c in self._controls)
         return spec.compile()
 

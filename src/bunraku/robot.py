@@ -111,6 +111,7 @@ class RobotSpec:
         if gripper:
             # after the arm's, so that an arm's actuators are the first in its block with and without gripper
             _add_gripper_actuator(robot, self)
+        robot.site(self.tool_site).group = 4  # not drawn by default
         frame = scene.worldbody.add_frame(pos=list(pos), quat=list(quat))
         scene.attach(robot, frame=frame, prefix=prefix)
 
