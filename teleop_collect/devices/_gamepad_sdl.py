@@ -170,6 +170,7 @@ class Sdl:
         except ModuleNotFoundError as error:
             raise MissingDependencyError("pygame", "a gamepad", "gamepad") from error
         self.error: type[Exception] = self._pygame.error
+        self._started_here = not self._controller.get_init()
         self._controller.init()
 
     def update(self) -> None:
@@ -186,8 +187,9 @@ class Sdl:
         return IndexedPad(joystick.Joystick(0), self._is_gone) if indices else None
 
     def close(self) -> None:
-        """Stop SDL's controller part."""
-        self._controller.quit()
+        """Stop SDL's controller part, unless the program around us had started it."""
+        if self._started_here:
+            self._controller.quit()
 
     def _is_gone(self, instance: int) -> bool:
         joystick = self._pygame.joystick

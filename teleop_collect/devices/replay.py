@@ -79,7 +79,7 @@ class Replay:
             )
         if not Path(self._path).is_file():
             raise DeviceError(
-                f"the device replay cannot find {self._path}; check the path, which is a .hdf5 file"
+                f"the device replay cannot find {self._path}; give it an existing demonstration file"
             )
         # Imported late, because no other device needs HDF5.
         from bunraku.episode.reader import EpisodeFile
