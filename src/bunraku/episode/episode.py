@@ -47,7 +47,7 @@ class Episode:
     label: str = "unlabelled"
     """One of `LABELS`."""
     meta: dict[str, Any] = field(default_factory=dict)
-    """What JSON can hold: seed, reset_options, versions, device, operator, quality, and `mjcf` (model XML)."""
+    """What JSON can hold: seed, reset_options, versions, device, operator, quality, and `mjcf` (XML)."""
 
     def __len__(self) -> int:
         """Return T, the number of actions."""
