@@ -46,5 +46,7 @@ def facing_from_stroke(start: Array, end: Array) -> float:
     dx, dy = float(end[0] - start[0]), float(end[1] - start[1])
     length = float(np.hypot(dx, dy))
     if length < 0.05:
-        raise ValueError(f"the stroke must be at least 0.05 m long in the horizontal plane, got {length:.3f} m")
+        raise ValueError(
+            f"the stroke must be at least 0.05 m long in the horizontal plane, got {length:.3f} m"
+        )
     return -float(np.rad2deg(np.arctan2(dy, dx)))
