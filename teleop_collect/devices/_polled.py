@@ -1,7 +1,8 @@
 """What devices that are polled for a twist have in common: a reader thread, virtual hands, latched presses.
 
-A subclass opens its hardware in `_open`, looks at it in `_poll` (every 4 ms, under the lock) and lets go of
-it in `_close`. Whatever `_poll` latches is handed out by exactly one `read()`.
+A subclass opens its hardware in `_open`, and lets go of it in `_close`. Every 4 ms it looks for a device that
+was unplugged, in `_look`, and takes what the device tells, in `_poll` (under the lock). Whatever `_poll`
+latches is handed out by exactly one `read()`.
 """
 
 from __future__ import annotations
@@ -131,9 +132,9 @@ class PolledDevice:
             raise DeviceError(
                 f"the reader of {self.name} stopped (see the traceback above); open the device again"
             )
+        if self._thread is None and self._inputs:
+            self._turn()
         with self._lock:
-            if self._thread is None and self._inputs:
-                self._poll()
             hands = {name: hand.take() for name, hand in self._inputs.items()}
             events, self._events = tuple(self._events), []
             commands, self._commands = tuple(self._commands), []
@@ -147,12 +148,20 @@ class PolledDevice:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            with self._lock:
-                self._poll()
+            self._turn()
             # time.sleep is precise to a millisecond on Windows too; Event.wait is not.
             time.sleep(POLL_PERIOD)
 
+    def _turn(self) -> None:
+        self._look()
+        with self._lock:
+            self._poll()
+
     def _open(self) -> None:
+        raise NotImplementedError
+
+    def _look(self) -> None:
+        """Look for an unplugged device, without the lock: that takes long, and `read()` must not wait."""
         raise NotImplementedError
 
     def _poll(self) -> None:

@@ -130,11 +130,7 @@ class Gamepad(PolledDevice):
         self._inputs.clear()
 
     def _poll(self) -> None:
-        assert self._sdl is not None
-        self._sdl.update()
-        if self._pad is None:
-            self._look_for_pad(self._sdl)
-        if self._pad is None:
+        if self._pad is None or self._sdl is None:
             return
         try:
             sample = self._pad.sample() if self._pad.attached() else None
@@ -176,15 +172,20 @@ class Gamepad(PolledDevice):
         self._inputs[self._hand].lose()
         self._events.append("disconnected")
 
-    def _look_for_pad(self, sdl: Sdl) -> None:
-        if self._clock() < self._next_look:
+    def _look(self) -> None:
+        if self._sdl is None:
+            return
+        self._sdl.update()
+        if self._pad is not None or self._clock() < self._next_look:
             return
         self._next_look = self._clock() + REOPEN_PERIOD
-        with contextlib.suppress(sdl.error):  # just plugged in: access may not have been granted yet
-            self._pad = sdl.first_pad()
-        if self._pad is not None:
-            self._inputs[self._hand].regain(self._pad.source)
-            self._events.append("connected")
+        with contextlib.suppress(self._sdl.error):  # just plugged in: access may not have been granted yet
+            pad = self._sdl.first_pad()
+            if pad is not None:
+                with self._lock:
+                    self._pad = pad
+                    self._inputs[self._hand].regain(pad.source)
+                    self._events.append("connected")
 
 
 DEVICE = Gamepad

@@ -250,8 +250,6 @@ class SpaceMouse(PolledDevice):
                 self._lose(hand, mouse)
                 continue
             self._drive(hand, mouse)
-        if any(mouse.device is None for mouse in self._mice.values()) and self._clock() >= self._next_look:
-            self._look_for_lost(self._library)
 
     def _take_reports(self, hand: HandName, mouse: _Mouse) -> None:
         """Take every report that is waiting, so that no press is skipped; the axes are those of the last."""
@@ -311,24 +309,26 @@ class SpaceMouse(PolledDevice):
         self._inputs[hand].lose()
         self._events.append("disconnected")
 
-    def _look_for_lost(self, library: Library) -> None:
+    def _look(self) -> None:
         """Reopen what was unplugged: the same serial number first, then the same model, then any."""
+        lost = [(hand, mouse) for hand, mouse in self._mice.items() if mouse.device is None]
+        if not lost or self._library is None or self._clock() < self._next_look:
+            return
         self._next_look = self._clock() + REOPEN_PERIOD
-        for hand, mouse in self._mice.items():
-            if mouse.device is not None:
-                continue
+        for hand, mouse in lost:
             in_use = {other.found.path for other in self._mice.values() if other.device is not None}
-            free = [found for found in find(library) if found.path not in in_use]
+            free = [found for found in find(self._library) if found.path not in in_use]
             best = _nearest(mouse.found, free)
             if best is None:
                 continue
             try:
-                mouse.device = open_mouse(library, best)
+                device = open_mouse(self._library, best)
             except DeviceError:
                 continue  # just plugged in: the system may not have granted access yet
-            mouse.found, mouse.stamp = best, -1.0
-            self._inputs[hand].regain(best.source)
-            self._events.append("connected")
+            with self._lock:
+                mouse.device, mouse.found, mouse.stamp = device, best, -1.0
+                self._inputs[hand].regain(best.source)
+                self._events.append("connected")
 
 
 def _nearest(lost: Found, free: list[Found]) -> Found | None:

@@ -45,9 +45,6 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 def stand_in(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stack: ExitStack) -> dict[str, Any]:
-def stand_in(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stack: ExitStack
-) -> dict[str, Any]:
     if name == "replay":
         return {"path": saved(tmp_path, as_episode(recording(), {"device": "gamepad"}))}
     if name == "spacemouse":

@@ -229,11 +229,27 @@ def test_a_joystick_without_a_mapping_is_read_by_index_and_can_be_unplugged(
     assert right(gone).pose is None
 
 
-def test_rumble_without_motors_does_nothing(attach: Attach) -> None:
-    attach()
+def test_rumble_shakes_the_controller_of_that_hand_alone_and_no_harder_than_it_can(attach: Attach) -> None:
+    pad = attach()
     with Gamepad(background=False) as device:
+        device.rumble("left", 1.0, 0.05)
+        assert pad.shaken == []
+        device.rumble("right", 0.5, 0.05)
         device.rumble("right", 2.0, 0.05)
-        device.rumble("left", 0.5, 0.05)
+        assert pad.shaken == [(32767, 32767), (65535, 65535)]
+
+
+def test_a_press_that_began_and_ended_between_two_reads_is_told_by_the_next(attach: Attach) -> None:
+    pad = attach()
+    with Gamepad(background=False) as device:
+        for down in (True, False, False):
+            pad.button(BUTTON["right_shoulder"], down)
+            device._turn()  # what the reader thread does every 4 ms
+        hand = device.read().hands["right"]
+        again = device.read().hands["right"]
+    assert hand.pressed == {"trigger"}
+    assert hand.buttons == frozenset()
+    assert again.pressed == frozenset()
 
 
 def test_the_reader_thread_opens_reads_and_ends(attach: Attach) -> None:

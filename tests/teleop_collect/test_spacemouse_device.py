@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import threading
 import time
 from collections.abc import Callable
 
@@ -340,6 +341,28 @@ def test_the_reader_thread_moves_the_hand_between_reads(mouse: FakeMouse) -> Non
             hand = device.read().hands["right"]
     assert hand.pose is not None
     assert hand.pose.pos[0] > 0.0
+
+
+def test_reading_never_waits_for_the_search_of_an_unplugged_mouse(
+    mouse: FakeMouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searching, found = threading.Event(), threading.Event()
+
+    def slow_search() -> list[FakeHidDevice]:
+        searching.set()
+        assert found.wait(10.0)
+        return []
+
+    with SpaceMouse() as device:
+        monkeypatch.setattr(easyhid.Enumeration, "find", slow_search)
+        mouse.plugged = False
+        assert searching.wait(10.0)
+        reader = threading.Thread(target=device.read, daemon=True)
+        reader.start()
+        reader.join(5.0)
+        waited = reader.is_alive()
+        found.set()
+    assert not waited
 
 
 @pytest.mark.parametrize("platform", ["linux", "win32"])
