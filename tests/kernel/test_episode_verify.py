@@ -113,7 +113,7 @@ def record_episode(env: gymnasium.Env[Any, Any], seed: int, steps: int = 40) -> 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "demos.hdf5"
-    env = gymnasium.make(ENV_ID, gain=2.0)
+    env = gymnasium.make(ENV_ID, gain=2.0, disable_env_checker=True)
     with EpisodeWriter(path, ENV_ID, {"gain": 2.0}) as writer:
         for seed in range(3):
             writer.append(record_episode(env, seed))
