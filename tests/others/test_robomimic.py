@@ -107,7 +107,7 @@ def test_robomimics_sequence_dataset_loads_what_was_recorded(robomimic_python: s
             these = [episodes[i] for i in chosen]
             check("actions", [episode.actions for episode in these])
             check("rewards", [episode.rewards for episode in these])
-            check("dones", [np.append(episode.success[:-1], True) for episode in these])
+            check("dones", [np.append(episode.success[:-1], True).astype(np.int64) for episode in these])
             for key in ("observation", "desired_goal"):
                 check(f"obs/{key}", [episode.observations[key][:-1] for episode in these])
                 check(f"next_obs/{key}", [episode.observations[key][1:] for episode in these])
