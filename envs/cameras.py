@@ -8,7 +8,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from bunraku.errors import BunrakuError, UnknownNameError
+from bunraku.errors import UnknownNameError
+from bunraku.gl import make_renderer
 
 
 class CameraRenderer:
@@ -43,7 +44,7 @@ class CameraRenderer:
         """Return the image `(height, width, 3)` uint8, the depth `(height, width)` float32 [m], or None.
 
         Raises:
-            BunrakuError: If no GL context can be made.
+            GraphicsError: If no GL context can be made.
         """
         if self._mode is None:
             raise ValueError("render() needs a render_mode; make the environment with render_mode='rgb_array'")
@@ -75,18 +76,3 @@ class CameraRenderer:
         if self._window is not None:
             self._window.close()
             self._window = None
-
-
-def make_renderer(model: mujoco.MjModel, width: int, height: int) -> mujoco.Renderer:
-    """Return an off-screen renderer.
-
-    Raises:
-        BunrakuError: If no GL context can be made; names what to install.
-    """
-    try:
-        return mujoco.Renderer(model, height, width)
-    except (ImportError, RuntimeError, AttributeError, OSError, mujoco.FatalError) as error:
-        raise BunrakuError(
-            f"cannot render: MuJoCo found no OpenGL ({type(error).__name__}: {str(error).splitlines()[0]}); on"
-            " Debian or Ubuntu without a display install libegl1 and libgl1-mesa-dri and set MUJOCO_GL=egl"
-        ) from error

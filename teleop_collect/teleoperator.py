@@ -10,6 +10,7 @@ is taken once per control step; the result is the action for `env.step` and a re
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -72,6 +73,8 @@ class TeleopStep:
     """By hand that drives an arm."""
     commands: tuple[str, ...]
     """What the operator told the recorder, by buttons or keys."""
+    started: float
+    """`time.perf_counter()` when the device had given its sample: a tick begins here."""
 
     @property
     def engaged(self) -> bool:
@@ -130,7 +133,7 @@ class HandLine:
             tracked=tracked,
             target=self._hold,
             gripper=self.gripper,
-            age=now - sample.time if tracked else np.nan,
+            age=max(0.0, now - sample.time) if tracked else np.nan,
             dropped=self.guard.dropped,
             clutches=self.clutch.engagements,
             precision=self._held(state, "precision"),
@@ -218,6 +221,7 @@ class Teleoperator:
             now: Time on the device's clock [s].
         """
         state = self.device.read()
+        started = time.perf_counter()
         interrupted = bool(DISENGAGING_EVENTS.intersection(state.events))
         action = np.zeros(self._size)
         reports: dict[HandName, HandReport] = {}
@@ -235,4 +239,4 @@ class Teleoperator:
                 if (command := self.profile.buttons.get(name, "none")) in COMMANDS
             ]
         self._last = reports
-        return TeleopStep(action.astype(np.float32), state, reports, tuple(commands))
+        return TeleopStep(action.astype(np.float32), state, reports, tuple(commands), started)

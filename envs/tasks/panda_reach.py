@@ -192,7 +192,9 @@ class PandaReach:
             wrist = "wrist" if len(self.places) == 1 else f"{place.hand}_wrist"
             add_wrist_camera(spec, f"{place.hand}_hand", wrist)
         spec.nuserdata = sum(c.userdata_size for c in self._controls)
-        return spec.compile()
+        model = spec.compile()
+        self.mjcf = spec.to_xml()
+        return model
 
     def _make_spaces(self, gripper: bool) -> None:
         arm = [Q_BOUND] * 7 + [QD_BOUND] * 7 + [POS_BOUND] * 3 + [1.0] * 4 + [VEL_BOUND] * 3

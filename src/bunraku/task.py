@@ -61,6 +61,8 @@ class Task(Protocol):
     """One task. The class takes its options as keywords and builds the model."""
 
     model: mujoco.MjModel
+    mjcf: str
+    """The model as XML, to store with recordings."""
     rates: Rates
     observation_space: gymnasium.Space[Any]
     """Of one simulation."""
