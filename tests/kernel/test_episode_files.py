@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import signal
 import string
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bunraku.episode import journal
 from bunraku.episode.episode import LABELS, Episode
 from bunraku.episode.reader import EpisodeFile
 from bunraku.episode.repair import recover
@@ -316,6 +318,36 @@ def test_a_full_disk_loses_the_new_episode_only_and_recording_can_go_on(path: Pa
             assert_same(file.load(name), make_episode(seed=seed))
         assert len(file) == 5
     assert recover(path).changed is False
+
+
+def test_ctrl_c_while_an_episode_is_saved_waits_until_it_is_saved(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = journal.AtomicFile.write
+    with EpisodeWriter(path, ENV_ID) as writer:
+        for moment in range(1, 100):
+            calls: list[int] = []
+
+            def interrupted(file: Any, data: Any, calls: list[int] = calls, moment: int = moment) -> int:
+                calls.append(1)
+                if len(calls) == moment:
+                    signal.raise_signal(signal.SIGINT)
+                return write(file, data)
+
+            monkeypatch.setattr(journal.AtomicFile, "write", interrupted)
+            try:
+                writer.append(make_episode(steps=3, seed=moment - 1))
+            except KeyboardInterrupt:
+                assert len(writer) == moment
+            else:
+                break
+        monkeypatch.setattr(journal.AtomicFile, "write", write)
+        assert moment > 20
+    with EpisodeFile(path) as file:
+        assert len(file) == moment
+        for seed, name in enumerate(file.names()):
+            assert_same(file.load(name), make_episode(steps=3, seed=seed))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_every_length_of_a_truncated_file_is_a_clear_error(path: Path) -> None:

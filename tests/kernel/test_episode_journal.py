@@ -99,7 +99,7 @@ def test_a_kill_after_any_write_leaves_every_announced_episode(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = Disk(monkeypatch)
-    start, announced = record(disk, tmp_path / "a.hdf5", 10)
+    start, announced = record(disk, tmp_path / "a.hdf5", 8)
     operations = list(disk.operations)
     assert sum(kind == "write" for kind, _, _ in operations) > 150
     for count in range(len(operations) + 1):
@@ -113,10 +113,10 @@ def test_a_power_cut_that_loses_any_unsynchronised_writes_leaves_every_announced
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = Disk(monkeypatch)
-    start, announced = record(disk, tmp_path / "a.hdf5", 9)
+    start, announced = record(disk, tmp_path / "a.hdf5", 8)
     operations = list(disk.operations)
     rng = np.random.default_rng(1)
-    for _ in range(300):
+    for _ in range(200):
         count = int(rng.integers(len(operations) + 1))
         synced = max((i for i in range(count) if operations[i][0] == "sync"), default=0)
         kept = [operation for operation in operations[synced:count] if rng.random() < 0.5]

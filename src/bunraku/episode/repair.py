@@ -25,6 +25,7 @@ from bunraku.episode.format import (
     demo_name,
     demo_number,
 )
+from bunraku.episode.interrupts import deferred_interrupts
 from bunraku.episode.journal import AtomicFile
 from bunraku.errors import BunrakuError, FileFormatError
 
@@ -90,25 +91,33 @@ def recover(path: str | Path) -> RecoveryReport:
         BunrakuError: It is in use, or cannot be written.
     """
     path = Path(path)
-    try:
-        file = AtomicFile(path)
-    except OSError as error:
-        raise BunrakuError(
-            f"cannot mend {path}: {error.strerror}; check the path and its permissions"
-        ) from error
-    with file:
+    with deferred_interrupts():
         try:
-            with h5py.File(file, "r+") as h5:
-                report = mend(h5, path, file.dropped_bytes)
-                h5.flush()
-                file.commit()
-                file.discard()
-        except HDF5_ERRORS as error:
+            file = AtomicFile(path)
+        except OSError as error:
+            reason = error.strerror or error
+            raise BunrakuError(f"cannot mend {path}: {reason}; check its name and permissions") from error
+        with file:
+            return _recover(file, path)
+
+
+def _recover(file: AtomicFile, path: Path) -> RecoveryReport:
+    try:
+        with h5py.File(file, "r+") as h5:
+            report = mend(h5, path, file.dropped_bytes)
+            h5.flush()
+            file.commit()
             file.discard()
-            raise FileFormatError(
-                f"{path} is damaged and cannot be mended ({error}); take it from a copy"
-            ) from error
-        return report
+    except HDF5_ERRORS as error:
+        file.discard()
+        if file.error is not None:
+            reason = file.error.strerror
+            raise BunrakuError(f"cannot mend {path}: {reason}; make space or copy it elsewhere") from error
+        reason = str(error).splitlines()[0]
+        raise FileFormatError(
+            f"{path} is damaged and cannot be mended ({reason}); take it from a copy"
+        ) from error
+    return report
 
 
 def mend(h5: h5py.File, path: Path, dropped_bytes: int = 0) -> RecoveryReport:

@@ -11,7 +11,7 @@ import errno
 import io
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -35,6 +35,7 @@ from bunraku.episode.format import (
     newer_version,
     to_json,
 )
+from bunraku.episode.interrupts import deferred_interrupts
 from bunraku.episode.journal import AtomicFile
 from bunraku.episode.lock import lock_exclusively, sync_folder
 from bunraku.episode.repair import (
@@ -92,7 +93,8 @@ class EpisodeWriter:
         try:
             if not exists or force:
                 _create(self.path, self._wanted)
-            self._open()
+            with deferred_interrupts():
+                self._open()
         except OSError as error:
             raise _cannot_write(self.path, error) from error
         try:
@@ -138,9 +140,10 @@ class EpisodeWriter:
 
     def close(self) -> None:
         """Close the file; everything announced is in it already."""
-        self._file.discard()
-        self._h5.close()
-        self._file.close()
+        with deferred_interrupts():
+            self._file.discard()
+            self._h5.close()
+            self._file.close()
 
     def __enter__(self) -> Self:
         """Return the writer."""
@@ -163,21 +166,23 @@ class EpisodeWriter:
             self._file.close()
             raise FileFormatError(f"{self.path} is damaged ({error}); take it from a copy") from error
 
-    def _change(self, change: Any, failed: str) -> None:
+    def _change(self, change: Callable[[], object], failed: str) -> None:
         """Do all of a change or nothing of it."""
-        try:
-            change()
-            self._h5.flush()
-            self._file.commit()
-        except BaseException as error:
-            # The same way as after a kill: forget, and open what is on disk.
-            self.close()
-            self._open()
-            if isinstance(error, OSError):
-                raise _cannot_write(
-                    self.path, error, f"{failed}, the {len(self)} before it are intact"
-                ) from error
-            raise
+        with deferred_interrupts():
+            try:
+                change()
+                self._h5.flush()
+                self._file.commit()
+            except BaseException as error:
+                # HDF5 fails in its own words after a write that failed.
+                cause = self._file.error or error
+                # The same way as after a kill: forget, and open what is on disk.
+                self.close()
+                self._open()
+                if isinstance(cause, OSError):
+                    failed = f"{failed}, the {len(self)} before it are intact"
+                    raise _cannot_write(self.path, cause, failed) from error
+                raise
 
     def _append(self, name: str, episode: Episode) -> None:
         data, index = self._h5[DATA], self._h5[INDEX]
