@@ -91,14 +91,17 @@ def test_any_episode_comes_back_as_it_was(episode: Episode, folder: str) -> None
             assert file.meta(name) == episode.meta
 
 
-def test_text_streams_and_large_images_come_back(path: Path) -> None:
+def test_text_streams_large_states_and_large_images_come_back(path: Path) -> None:
     episode = make_episode(steps=40)
+    episode.states = np.repeat(episode.states, 90, axis=1)
     episode.streams["marker"] = np.array(["", "grasp", "löslassen", "本"] * 10)
     episode.observations["front"] = np.random.default_rng(0).integers(0, 255, (41, 96, 96, 3), dtype=np.uint8)
     with EpisodeWriter(path, ENV_ID) as writer:
         writer.append(episode)
     with EpisodeFile(path) as file:
         assert_same(file.load("demo_0"), episode)
+    with h5py.File(path) as h5:
+        assert h5["data/demo_0/states"].compression == h5["data/demo_0/obs/front"].compression == "gzip"
 
 
 def test_the_layout_is_robomimics(path: Path) -> None:

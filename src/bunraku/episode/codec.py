@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bunraku.episode.episode import LABELS, Episode
-from bunraku.episode.format import COMPRESS_FROM_BYTES, NEXT_OBS, OBS, STREAMS, to_json
+from bunraku.episode.format import (
+    CHUNK_BYTES,
+    COMPRESS_IMAGES_FROM,
+    COMPRESS_STATES_FROM,
+    NEXT_OBS,
+    OBS,
+    STREAMS,
+    to_json,
+)
 from bunraku.errors import BunrakuError, FileFormatError
 
 _ROW_ARRAYS: dict[str, type | None] = {
@@ -209,12 +217,16 @@ def _damaged(group: h5py.Group, path: str, what: str) -> FileFormatError:
 def _put(group: h5py.Group, name: str, array: NDArray[Any]) -> None:
     if array.dtype.kind == "U":
         group.create_dataset(name, data=array.astype(object), dtype=h5py.string_dtype())
-    elif array.dtype == np.uint8 and array.ndim > 1 and array.nbytes >= COMPRESS_FROM_BYTES:
-        group.create_dataset(
-            name, data=array, chunks=(1, *array.shape[1:]), compression="gzip", compression_opts=1
-        )
-    else:
-        group.create_dataset(name, data=array)
+        return
+    rows = 0
+    if name == "states" and array.nbytes >= COMPRESS_STATES_FROM:
+        rows = min(len(array), max(1, CHUNK_BYTES * len(array) // array.nbytes))
+    elif array.dtype == np.uint8 and array.ndim > 1 and array.nbytes >= COMPRESS_IMAGES_FROM:
+        rows = 1
+    options = (
+        {"chunks": (rows, *array.shape[1:]), "compression": "gzip", "compression_opts": 1} if rows else {}
+    )
+    group.create_dataset(name, data=array, **options)
 
 
 def _check_names(arrays: Mapping[str, NDArray[Any]]) -> None:

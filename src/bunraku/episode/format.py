@@ -44,13 +44,16 @@ INDEX_DTYPE = np.dtype(
 NAME_DTYPE = np.dtype("S16")
 """Of the names in `/mask`; robomimic decodes them as UTF-8."""
 
-COMPRESS_FROM_BYTES = 1 << 20
-"""Byte arrays (images) from this size on are gzipped in chunks of one row.
+COMPRESS_STATES_FROM, COMPRESS_IMAGES_FROM = 1 << 14, 1 << 20
+"""Sizes [bytes] from which states, and byte arrays of two axes or more (images), are gzipped, at level 1.
 
-Rows of floating-point numbers are stored as they are: gzip shrinks the states of a simulation by about a
-tenth and takes longer than writing them, and each chunked dataset costs 2 to 4 kB of search tree, more than
-many streams hold.
+Much of a state is constant: those of a Panda shrink to 0.3 of their size in 2 ms for 250 rows. Other
+streams are stored as they are: measured numbers hardly shrink (0.9), and each chunked dataset costs 2 to 4
+kB of search tree, more than many of them hold.
 """
+
+CHUNK_BYTES = 1 << 18
+"""States are compressed in blocks of about this size, images one by one."""
 
 _DEMO = re.compile(r"demo_(\d+)")
 
