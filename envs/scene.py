@@ -23,7 +23,7 @@ _XML = """
   <option integrator="implicitfast"/>
   <visual>
     <headlight ambient="0.32 0.32 0.34" diffuse="0.22 0.22 0.22" specular="0 0 0"/>
-    <quality shadowsize="4096" offsamples="8"/>
+    <quality shadowsize="2048" offsamples="4"/>
     <map shadowclip="1.2" shadowscale="0.7" znear="0.01" zfar="50"/>
     <global offwidth="1920" offheight="1080" azimuth="140" elevation="-20"/>
     <rgba haze="0.8 0.85 0.9 1"/>

@@ -157,7 +157,7 @@ class _Prepared:
             )
         )
         if writer.recovered is not None and writer.recovered.changed:
-            say(writer.recovered.sentence())
+            say(writer.recovered.sentence)
         if len(writer):
             say(f"going on with {self.out}: {len(writer)} episodes are in it")
         session = Session(
