@@ -222,7 +222,10 @@ class ArmControl:
             old, self._positions[k], self._matrices[k], self._tick_limit, self._pull * (self._home - old)
         )
         self._command[...] = new
-        self._ctrl[...] = new + self._feed_forward * (new - old)
+        # the speed limit holds for what the actuators get too: a sudden start feeds its velocity forward bit by bit
+        ctrl, limit = self._ctrl, self._tick_limit
+        wanted = new + self._feed_forward * (new - old)
+        ctrl[...] = np.minimum(np.maximum(wanted, ctrl - limit), ctrl + limit)
 
     # How an operator sees the arm: one simulation.
 
