@@ -65,7 +65,7 @@ def robomimic_python(request: pytest.FixtureRequest) -> str:
         venv.create(folder, with_pip=True, clear=True)
         paths = {"base": str(folder), "platbase": str(folder)}
         site = Path(sysconfig.get_path("purelib", vars=paths))
-        (site / "below.pth").write_text(sysconfig.get_path("purelib") + "\n")
+        (site / "below.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n")
         try:
             if subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode:
                 pip_install(python, TORCH)

@@ -126,7 +126,7 @@ class EpisodeWriter:
         check_episode(episode)
         self._check_signature(episode)
         index = self._h5[INDEX]
-        name = demo_name(int(index["demo"][-1]) + 1 if len(index) else 0)
+        name = demo_name(int(index[-1]["demo"]) + 1 if len(index) else 0)
         self._change(lambda: self._append(name, episode), f"{name} was not saved")
         return name
 
@@ -134,7 +134,7 @@ class EpisodeWriter:
         """Take the newest episode out again, for a redo; return its name."""
         if not len(self):
             raise BunrakuError(f"{self.path} holds no episode that could be discarded")
-        name = demo_name(int(self._h5[INDEX]["demo"][-1]))
+        name = demo_name(int(self._h5[INDEX][-1]["demo"]))
         self._change(lambda: self._remove_last(name), f"{name} was not discarded")
         return name
 
