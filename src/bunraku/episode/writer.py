@@ -217,7 +217,9 @@ class EpisodeWriter:
             whole = set(data) == names and int(self._h5[INDEX]["num_samples"].sum()) == self.steps
         except HDF5_ERRORS:
             whole = False
-        if whole and not dropped:
+        if whole:
+            if dropped:
+                self.recovered = RecoveryReport(str(self.path), len(self), self.steps, dropped)
             return
         report: list[RecoveryReport] = []
         self._change(lambda: report.append(mend(self._h5, self.path, dropped)), "the file was not mended")
