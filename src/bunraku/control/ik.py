@@ -11,17 +11,17 @@ solved again with the others, so that the tool goes to the nearest pose that the
 at most `max_step` per call.
 
     ik = DampedLeastSquares(ArmKinematics(ROBOT))
-    result = ik.solve(q, world_tool)       # repeated steps, warm started at q
+    q = ik.step(q, target_pos, quat_error_matrix(target_quat), max_step)
+
+`step` is one step for a controller's tick. To solve for a pose to a tolerance, see `bunraku.control.solve`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from bunraku.control.kinematics import ArmKinematics
-from bunraku.geometry import Array, Pose
+from bunraku.geometry import Array
 
 
 
@@ -41,20 +41,6 @@ _PRODUCT_INDEX = np.array([[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0
 _PRODUCT_SIGN = np.array(
     [[1.0, 1.0, 1.0, 1.0], [1.0, -1.0, 1.0, -1.0], [1.0, -1.0, -1.0, 1.0], [1.0, 1.0, -1.0, -1.0]]
 )
-
-
-@dataclass(frozen=True, slots=True)
-class IKResult:
-    """Where repeated steps ended."""
-
-    q: Array
-    """Joint angles `(n,)` [rad]."""
-    iterations: int
-    """Number of steps taken."""
-    position_error: float
-    """Distance of the tool from its target [m]."""
-    rotation_error: float
-    """Angle between the tool and its target [rad]."""
 
 
 class DampedLeastSquares:
@@ -81,27 +67,35 @@ class DampedLeastSquares:
         self._jac = self._jac_t.swapaxes(-1, -2)
         self._linear, self._angular = self._jac_t[..., :3], self._jac_t[..., 3:]
         # axis and arm are kept twice over, so that the cyclic shifts of a cross product are plain views
-        self._axis2, self._arm2 = np.zeros((*shape, n, 6)), np.zeros((*shape, n, 6))
+        axis2, arm2 = np.zeros((*shape, n, 6)), np.zeros((*shape, n, 6))
+        self._axis, self._axis_again = axis2[..., :3], axis2[..., 3:]
+        self._axis_yzx, self._axis_zxy = axis2[..., 1:4], axis2[..., 2:5]
+        self._arm, self._arm_again = arm2[..., :3], arm2[..., 3:]
+        self._arm_yzx, self._arm_zxy = arm2[..., 1:4], arm2[..., 2:5]
         self._term = np.zeros((*shape, n, 3))
+        self._tool, self._quat = kinematics.pos[..., None, :], kinematics.quat[..., None]
         self.error = np.zeros((*shape, 6))
         """The error `(..., 6)` before the last step: metres, then twice the quaternion's vector part."""
+        self._position_error, self._rotation_error = self.error[..., :3], self.error[..., 3:]
+        self._error_column = self.error[..., None]
         self._gram = np.zeros((*shape, 6, 6))
+        self._product = np.zeros((*shape, 4, 1))
+        self._cosine, self._vector = self._product[..., :1, 0], self._product[..., 1:, 0]
 
     def _evaluate(self, q: Array, target_pos: Array, error_matrix: Array) -> None:
         """Compute the Jacobian at `q` and the error to the target."""
         kin = self.kinematics
         kin.update(q)
-        axis2, arm2, term, linear = self._axis2, self._arm2, self._term, self._linear
-        axis2[..., :3] = axis2[..., 3:] = self._angular[...] = kin.axis
-        np.subtract(kin.pos[..., None, :], kin.anchor, out=arm2[..., :3])
-        arm2[..., 3:] = arm2[..., :3]
-        np.multiply(axis2[..., 1:4], arm2[..., 2:5], out=linear)
-        np.multiply(axis2[..., 2:5], arm2[..., 1:4], out=term)
-        linear -= term
-        error = self.error
-        np.subtract(target_pos, kin.pos, out=error[..., :3])
-        product = np.matmul(error_matrix, kin.quat[..., None])[..., 0]
-        np.multiply(product[..., 1:], np.copysign(2.0, product[..., :1]), out=error[..., 3:])
+        self._axis[...] = kin.axis
+        self._axis_again[...] = kin.axis
+        self._angular[...] = kin.axis
+        np.subtract(self._tool, kin.anchor, out=self._arm)
+        self._arm_again[...] = self._arm
+        linear = np.multiply(self._axis_yzx, self._arm_zxy, out=self._linear)
+        np.subtract(linear, np.multiply(self._axis_zxy, self._arm_yzx, out=self._term), out=linear)
+        np.subtract(target_pos, kin.pos, out=self._position_error)
+        np.matmul(error_matrix, self._quat, out=self._product)
+        np.multiply(self._vector, np.copysign(2.0, self._cosine), out=self._rotation_error)
 
     def step(
         self, q: Array, target_pos: Array, error_matrix: Array, max_step: Array, null_step: Array | None = None
@@ -133,45 +127,13 @@ class DampedLeastSquares:
         gram = np.matmul(jac, jac_t, out=self._gram)
         gram += self._regular
         if null_step is None:
-            return np.matmul(jac_t, np.linalg.solve(gram, self.error[..., None]))[..., 0]
+            return np.matmul(jac_t, np.linalg.solve(gram, self._error_column))[..., 0]
         column = null_step[..., None]
-        rest = self.error[..., None] - np.matmul(jac, column)
+        rest = self._error_column - np.matmul(jac, column)
         return (column + np.matmul(jac_t, np.linalg.solve(gram, rest)))[..., 0]
 
-    def solve(
-        self,
-        q: Array,
-        world_tool: Pose,
-        iterations: int = 5,
-        position_tolerance: float = 5e-5,
-        rotation_tolerance: float = 4e-4,
-        max_step: float = 0.3,
-    ) -> IKResult:
-        """Step until the tool is at its target or `iterations` are used up (one configuration only).
-
-        Args:
-            q: Joint angles to start from `(n,)` [rad]; for continuous motion, the last solution.
-            world_tool: Tool pose wanted.
-            iterations: Largest number of steps.
-            position_tolerance: Distance [m] at which to stop.
-            rotation_tolerance: Angle [rad] at which to stop.
-            max_step: Largest change of a joint per step [rad].
-        """
-        limit = np.full(self.kinematics.robot.dof, max_step)
-        matrix = quat_error_matrix(world_tool.quat)
-        used = 0
-        while True:
-            if used < iterations:
-                candidate = self.step(q, world_tool.pos, matrix, limit)
-            else:
-                self._evaluate(q, world_tool.pos, matrix)
-            distance, angle = self.distance()
-            if used == iterations or (distance <= position_tolerance and angle <= rotation_tolerance):
-                return IKResult(q.copy(), used, distance, angle)
-            q, used = candidate, used + 1
-
     def distance(self) -> tuple[float, float]:
-        """Return position [m] and rotation [rad] error at the last evaluation (one configuration only)."""
+        """Return position [m] and rotation [rad] error before the last step (one configuration only)."""
         e = self.error
         linear = float(np.sqrt(e[:3] @ e[:3]))
         half = min(1.0, 0.5 * float(np.sqrt(e[3:] @ e[3:])))
