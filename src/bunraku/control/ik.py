@@ -63,38 +63,37 @@ class DampedLeastSquares:
         shape, n = kinematics.pos.shape[:-1], kinematics.robot.dof
         self.lower, self.upper = kinematics.lower, kinematics.upper
         self._regular = damping * damping * np.eye(6)
-        self._jac_t = np.zeros((*shape, n, 6))
-        self._jac = self._jac_t.swapaxes(-1, -2)
-        self._linear, self._angular = self._jac_t[..., :3], self._jac_t[..., 3:]
-        # axis and arm are kept twice over, so that the cyclic shifts of a cross product are plain views
-        axis2, arm2 = np.zeros((*shape, n, 6)), np.zeros((*shape, n, 6))
-        self._axis, self._axis_again = axis2[..., :3], axis2[..., 3:]
-        self._axis_yzx, self._axis_zxy = axis2[..., 1:4], axis2[..., 2:5]
-        self._arm, self._arm_again = arm2[..., :3], arm2[..., 3:]
-        self._arm_yzx, self._arm_zxy = arm2[..., 1:4], arm2[..., 2:5]
-        self._term = np.zeros((*shape, n, 3))
-        self._tool, self._quat = kinematics.pos[..., None, :], kinematics.quat[..., None]
+        # rows 0:3 linear, 3:6 and again 6:9 the axes: cyclic shifts of a cross product are then plain views
+        rows = np.zeros((9, *shape, n))
+        self._linear, self._axis, self._axis_again = rows[0:3], rows[3:6], rows[6:9]
+        self._axis_yzx, self._axis_zxy = rows[4:7], rows[5:8]
+        self._jac = np.moveaxis(rows[0:6], 0, -2)
+        self._jac_t = self._jac.swapaxes(-1, -2)
+        arm = np.zeros((6, *shape, n))
+        self._arm, self._arm_again = arm[0:3], arm[3:6]
+        self._arm_yzx, self._arm_zxy = arm[1:4], arm[2:5]
+        self._term = np.zeros((3, *shape, n))
+        self._kin_axis = np.moveaxis(kinematics.axis, -1, 0)
+        self._kin_anchor = np.moveaxis(kinematics.anchor, -1, 0)
+        self._kin_pos = np.moveaxis(kinematics.pos, -1, 0)[..., None]
+        self._kin_quat = kinematics.quat[..., None]
         self.error = np.zeros((*shape, 6))
         """The error `(..., 6)` before the last step: metres, then twice the quaternion's vector part."""
         self._position_error, self._rotation_error = self.error[..., :3], self.error[..., 3:]
-        self._error_column = self.error[..., None]
-        self._gram = np.zeros((*shape, 6, 6))
         self._product = np.zeros((*shape, 4, 1))
         self._cosine, self._vector = self._product[..., :1, 0], self._product[..., 1:, 0]
 
     def _evaluate(self, q: Array, target_pos: Array, error_matrix: Array) -> None:
         """Compute the Jacobian at `q` and the error to the target."""
-        kin = self.kinematics
-        kin.update(q)
-        self._axis[...] = kin.axis
-        self._axis_again[...] = kin.axis
-        self._angular[...] = kin.axis
-        np.subtract(self._tool, kin.anchor, out=self._arm)
+        self.kinematics.update(q)
+        self._axis[...] = self._kin_axis
+        self._axis_again[...] = self._axis
+        np.subtract(self._kin_pos, self._kin_anchor, out=self._arm)
         self._arm_again[...] = self._arm
         linear = np.multiply(self._axis_yzx, self._arm_zxy, out=self._linear)
         np.subtract(linear, np.multiply(self._axis_zxy, self._arm_yzx, out=self._term), out=linear)
-        np.subtract(target_pos, kin.pos, out=self._position_error)
-        np.matmul(error_matrix, self._quat, out=self._product)
+        np.subtract(target_pos, self.kinematics.pos, out=self._position_error)
+        np.matmul(error_matrix, self._kin_quat, out=self._product)
         np.multiply(self._vector, np.copysign(2.0, self._cosine), out=self._rotation_error)
 
     def step(
@@ -113,23 +112,30 @@ class DampedLeastSquares:
             New joint angles `(..., n)`, within the limits.
         """
         self._evaluate(q, target_pos, error_matrix)
-        free = q + self._increment(self._jac_t, self._jac, null_step)
+        free = q + self._increment(self._jac_t, self.error, null_step)
         new = np.minimum(np.maximum(free, self.lower), self.upper)
         blocked = new != free
         if blocked.any():
-            jac_t = self._jac_t * np.where(blocked, 0.0, 1.0)[..., None]
-            held = None if null_step is None else np.where(blocked, 0.0, null_step)
-            free = q + np.where(blocked, new - q, self._increment(jac_t, jac_t.swapaxes(-1, -2), held))
-            new = np.minimum(np.maximum(free, self.lower), self.upper)
+            self._step_around_limits(q, new, blocked, null_step)
         return np.minimum(np.maximum(new, q - max_step), q + max_step)
 
-    def _increment(self, jac_t: Array, jac: Array, null_step: Array | None) -> Array:
-        gram = np.matmul(jac, jac_t, out=self._gram)
+    def _step_around_limits(self, q: Array, new: Array, blocked: Array, null_step: Array | None) -> None:
+        """Solve again, in place of `new`, for the arms that have a blocked joint: that joint is held."""
+        rows = blocked.any(axis=-1).nonzero() if blocked.ndim > 1 else ...
+        held, start, clipped = blocked[rows], q[rows], new[rows]
+        jac_t = self._jac_t[rows] * np.where(held, 0.0, 1.0)[..., None]
+        null = None if null_step is None else np.where(held, 0.0, null_step[rows])
+        free = start + np.where(held, clipped - start, self._increment(jac_t, self.error[rows], null))
+        new[rows] = np.minimum(np.maximum(free, self.lower), self.upper)
+
+    def _increment(self, jac_t: Array, error: Array, null_step: Array | None) -> Array:
+        jac = jac_t.swapaxes(-1, -2)
+        gram = np.matmul(jac, jac_t)
         gram += self._regular
         if null_step is None:
-            return np.matmul(jac_t, np.linalg.solve(gram, self._error_column))[..., 0]
+            return np.matmul(jac_t, np.linalg.solve(gram, error[..., None]))[..., 0]
         column = null_step[..., None]
-        rest = self._error_column - np.matmul(jac, column)
+        rest = error[..., None] - np.matmul(jac, column)
         return (column + np.matmul(jac_t, np.linalg.solve(gram, rest)))[..., 0]
 
     def distance(self) -> tuple[float, float]:
