@@ -1,4 +1,4 @@
-"""Rotations and poses: group axioms, round trips, leading axes, and the way from a headset's frame to the robot's."""
+"""Rotations and poses: group axioms, round trips, leading axes, the way from headset to robot."""
 
 import numpy as np
 import pytest
