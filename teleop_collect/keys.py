@@ -90,7 +90,7 @@ LEGEND: tuple[tuple[str, str], ...] = (
     ("Q E", "roll"),
     ("Space", "hold to drive"),
     ("G", "gripper"),
-    ("Shift", "slow while held"),
+    ("Shift", "slow"),
     ("- =", "slower, faster"),
     ("C", "re-reference"),
 )

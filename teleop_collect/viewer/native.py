@@ -142,7 +142,7 @@ class Window:
         scene.aim(self._camera, options.azimuth)
         self._panel = NativePanel()
         self._overlay, self._status = Overlay(), SessionStatus(env_id="", device="")
-        self._mouse = (0.0, 0.0)
+        self._mouse: tuple[float, float] = glfw.get_cursor_pos(self._handle)
         self._reported = False
         glfw.set_cursor_pos_callback(self._handle, self._on_move)
         glfw.set_mouse_button_callback(self._handle, self._on_button)
@@ -194,8 +194,7 @@ class Window:
         x, y = self._mouse
         return x * width / max(window_width, 1), height - y * height / max(window_height, 1)
 
-    def _on_button(self, window: Any, button: int, action: int, _mods: int) -> None:
-        self._mouse = glfw.get_cursor_pos(window)
+    def _on_button(self, _window: Any, button: int, action: int, _mods: int) -> None:
         if button == glfw.MOUSE_BUTTON_LEFT and action == glfw.PRESS:
             command = self._panel.command_at(self._pointer())
             if command is not None:

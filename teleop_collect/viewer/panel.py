@@ -82,6 +82,7 @@ class Panel(plugin.ViewerPlugin):
         """
         self._say, self._is_attended = say, is_attended
         self._held: set[str] = set()
+        self._legend_shown = False
         self._status = SessionStatus(env_id="", device="")
         self._pose_age: deque[float] = deque(maxlen=_HISTORY)
         self._tick: deque[float] = deque(maxlen=_HISTORY)
@@ -118,17 +119,24 @@ class Panel(plugin.ViewerPlugin):
         if visible:
             status = self._status
             _build_state_gui(status)
-            self._build_buttons_gui(status)
+            self._build_buttons_gui()
+            # Below the buttons, which must not move when the message changes.
+            imgui.PushTextWrapPos(0.0)
+            _colored_text(_AMBER, status.message or " ")
+            imgui.PopTextWrapPos()
             imgui.SeparatorText("Hands")
             _build_hands_gui(status)
             imgui.SeparatorText("Rates")
             _build_rates_gui(status)
             _build_plot_gui("##age", "pose age [ms]", self._pose_age)
             _build_plot_gui("##tick", "tick [us]", self._tick)
-            _build_legend_gui(status.device == "keyboard")
+            if status.device == "keyboard" and not self._legend_shown:
+                self._legend_shown = True
+                imgui.SetNextItemOpen(True)
+            _build_legend_gui()
         imgui.End()
 
-    def _build_buttons_gui(self, status: SessionStatus) -> None:
+    def _build_buttons_gui(self) -> None:
         spacing = 8.0
         width = imgui.GetContentRegionAvail().x
         for row in _BUTTON_ROWS:
@@ -149,17 +157,20 @@ def _held_keys() -> set[str]:
     return held
 
 
+def _colored_text(color: imgui.Vec4, text: str) -> None:
+    imgui.PushStyleColor(int(imgui.Col.Text), color)
+    imgui.TextUnformatted(text)
+    imgui.PopStyleColor()
+
+
 def _build_state_gui(status: SessionStatus) -> None:
     imgui.TextUnformatted(f"{status.env_id}   {status.device}")
     if status.recording:
-        imgui.TextColored(_RED, f"\uf111  RECORDING   episode {status.episode}   step {status.step}")
+        _colored_text(_RED, f"\uf111  RECORDING   episode {status.episode}   step {status.step}")
     else:
-        imgui.TextColored(_AMBER, f"\uf10c  READY   next episode {status.episode}")
+        _colored_text(_AMBER, f"\uf10c  READY   next episode {status.episode}")
     counts = f"saved {status.saved}    success {status.successes}    failure {status.failures}"
     imgui.TextUnformatted(f"{counts}    discarded {status.discarded}")
-    imgui.PushTextWrapPos(0.0)
-    imgui.TextColored(_AMBER, status.message or " ")
-    imgui.PopTextWrapPos()
 
 
 def _build_hands_gui(status: SessionStatus) -> None:
@@ -167,13 +178,8 @@ def _build_hands_gui(status: SessionStatus) -> None:
     if not imgui.BeginTable("##hands", 5, flags):
         return
     fixed, stretch = int(imgui.TableColumnFlags.WidthFixed), int(imgui.TableColumnFlags.WidthStretch)
-    for title, width in (
-        ("", fixed),
-        ("state", stretch),
-        ("trigger", stretch),
-        ("grip", stretch),
-        ("age", fixed),
-    ):
+    columns = (("", fixed), ("state", stretch), ("age", fixed), ("trigger", stretch), ("grip", stretch))
+    for title, width in columns:
         imgui.TableSetupColumn(title, width)
     imgui.TableHeadersRow()
     for name, hand in status.hands.items():
@@ -189,16 +195,16 @@ def _build_hand_row_gui(name: str, hand: HandStatus) -> None:
     imgui.TextUnformatted(name)
     imgui.TableNextColumn()
     if not hand.tracked:
-        imgui.TextColored(_RED, "lost")
+        _colored_text(_RED, "lost")
     elif hand.engaged:
-        imgui.TextColored(_GREEN, "driving")
+        _colored_text(_GREEN, "driving")
     else:
         imgui.TextUnformatted("still")
+    imgui.TableNextColumn()
+    imgui.TextUnformatted(f"{hand.pose_age_ms:4.0f} ms" if hand.tracked else "-")
     for value in (hand.trigger, hand.squeeze):
         imgui.TableNextColumn()
         imgui.ProgressBar(value, imgui.Vec2(-1.0, imgui.GetTextLineHeight()), f"{value:.2f}")
-    imgui.TableNextColumn()
-    imgui.TextUnformatted(f"{hand.pose_age_ms:4.0f} ms" if hand.tracked else "-")
 
 
 def _build_rates_gui(status: SessionStatus) -> None:
@@ -231,8 +237,7 @@ def _build_plot_gui(plot_id: str, label: str, values: deque[float]) -> None:
     implot.EndPlot()
 
 
-def _build_legend_gui(is_open: bool) -> None:
-    imgui.SetNextItemOpen(is_open, int(imgui.Cond.Once))
+def _build_legend_gui() -> None:
     if not imgui.CollapsingHeader("Keys that move the hand"):
         return
     flags = int(imgui.TableFlags.SizingStretchSame) | int(imgui.TableFlags.NoPadOuterX)

@@ -24,8 +24,8 @@ from tests.teleop_collect.chromium import PROGRAM, Chromium
 
 WINDOW = (1000, 700)
 PANEL_RIGHT = 370
-START_BUTTON = (187, 106)
-SUCCESS_BUTTON = (100, 137)
+START_BUTTON = (187, 88)
+SUCCESS_BUTTON = (100, 119)
 PATIENCE_S = 90.0
 """A software renderer on a shared machine draws a few frames a second and answers a click after seconds."""
 
