@@ -9,7 +9,7 @@ from timing import Result, in_turn
 
 import bunraku  # noqa: F401 - registers the environments
 
-STEPS = 10
+STEPS = 20
 
 
 def run(repeats: int = 11) -> list[Result]:

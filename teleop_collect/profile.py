@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from bunraku.device import BUTTONS, COMMANDS
+from bunraku.device import BUTTONS, COMMANDS, HANDS, HandName
 from bunraku.errors import BunrakuError, UnknownNameError
 from bunraku.teleop_collect.clutch import PRECISION, SCALE
 from bunraku.teleop_collect.filters import DEFAULT_TIME_CONSTANT, FILTERS
@@ -50,6 +50,8 @@ DEFAULT_BUTTONS: Mapping[str, str] = {
 class Profile:
     """How one operator drives."""
 
+    hand: HandName = "right"
+    """The hand that drives where there is one arm."""
     facing_deg: float = 0.0
     """Heading of the operator's forward in the robot's world [deg]: 0 looks with the robot, 180 toward it."""
     scale: float = SCALE
@@ -76,6 +78,8 @@ class Profile:
                 raise BunrakuError(f"profile: {name} must be between 0 and 10, got {getattr(self, name)}")
         if not 0.0 <= self.filter_tau <= 1.0:
             raise BunrakuError(f"profile: filter_tau must be between 0 and 1 s, got {self.filter_tau}")
+        if self.hand not in HANDS:
+            raise UnknownNameError("hand", self.hand, HANDS)
         if self.filter not in FILTERS:
             raise UnknownNameError("filter", self.filter, FILTERS)
         for button, action in self.buttons.items():
@@ -120,7 +124,7 @@ def load_profile(name: str) -> Profile:
     for key, value in values.items():
         if key not in known:
             raise UnknownNameError(f"profile key in {path}", key, known)
-        wanted = {"buttons": dict, "filter": str}.get(key, float)
+        wanted = {"buttons": dict, "filter": str, "hand": str}.get(key, float)
         if not isinstance(value, (int, float) if wanted is float else wanted) or isinstance(value, bool):
             raise BunrakuError(f"profile {path}: {key} must be a {wanted.__name__}, got {value!r}")
     if "buttons" in values:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bunraku.device import COMMANDS, EVENTS, HandState, names_to_bits
+from bunraku.device import COMMANDS, EVENTS, HandName, HandState, names_to_bits
 from bunraku.episode.episode import Episode
 from bunraku.geometry import Array
 from bunraku.teleop_collect.teleoperator import TeleopStep
@@ -23,6 +23,7 @@ class EpisodeRecorder:
         self._observations: dict[str, list[NDArray[Any]]] = {k: [v] for k, v in observation.items()}
         self._states = [state]
         self._rows: dict[str, list[Any]] = {}
+        self._hands: list[HandName] = []
 
     def __len__(self) -> int:
         """Return the number of steps so far."""
@@ -71,9 +72,11 @@ class EpisodeRecorder:
             "streams/tick_us": tick_us,
             "streams/marker": marker,
         }
-        for hand, report in step.hands.items():
+        self._hands = self._hands or sorted({*step.state.hands, *step.hands})
+        for hand in self._hands:
             sample = step.state.hands.get(hand, HandState(time=step.state.time, connected=False))
             row[f"streams/device/{hand}"] = sample.to_array()
+        for hand, report in step.hands.items():
             row[f"streams/target/{hand}"] = report.target.as_array()
             row[f"streams/gripper/{hand}"] = report.gripper
             row[f"streams/joints/{hand}"] = joints[hand]

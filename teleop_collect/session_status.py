@@ -87,13 +87,12 @@ class StatusBoard:
         hands: dict[HandName, HandStatus] = {}
         if step is not None:
             for hand, report in step.hands.items():
-                sample = step.state.hands.get(hand)
                 hands[hand] = HandStatus(
                     tracked=report.tracked,
                     engaged=report.engaged,
-                    trigger=sample.trigger if sample else 0.0,
-                    squeeze=sample.squeeze if sample else 0.0,
-                    buttons=sample.buttons if sample else frozenset(),
+                    trigger=report.sample.trigger,
+                    squeeze=report.sample.squeeze,
+                    buttons=report.sample.buttons,
                     pose_age_ms=0.0 if np.isnan(report.age) else 1e3 * report.age,
                 )
         return SessionStatus(

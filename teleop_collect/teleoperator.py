@@ -59,6 +59,8 @@ class HandReport:
     """Whether precision is held."""
     unreachable: bool
     """Whether the target is out of the arm's reach."""
+    sample: HandState
+    """The sample of the hand that drives the arm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,7 @@ class HandLine:
             clutches=self.clutch.engagements,
             precision=self._held(state, "precision"),
             unreachable=self.unreachable,
+            sample=state,
         )
 
     def _drive(self, pose: Pose, now: float, rebased: bool, state: HandState, lost: bool) -> None:
@@ -196,7 +199,7 @@ class Teleoperator:
 
         Args:
             device: An opened device.
-            arms: The arms; one arm alone is driven by whichever hand its `hand` names.
+            arms: The arms; one arm alone is driven by the profile's `hand`.
             profile: The operator's profile.
         """
         self.device = device
@@ -204,6 +207,10 @@ class Teleoperator:
         to_world = device_to_world(device.frame, self.profile.facing_deg)
         self.lines: dict[HandName, HandLine] = {
             arm.hand: HandLine(arm, to_world, self.profile) for arm in arms
+        }
+        # one arm alone is driven by the hand that the operator prefers
+        self._sources: dict[HandName, HandName] = {
+            arm.hand: self.profile.hand if len(arms) == 1 else arm.hand for arm in arms
         }
         self._size = max(arm.action_slice.stop for arm in arms)
         self._haptics = _Haptics(device)
@@ -227,10 +234,10 @@ class Teleoperator:
         reports: dict[HandName, HandReport] = {}
         commands = list(state.commands)
         for hand, line in self.lines.items():
-            sample = state.hands.get(hand)
+            sample = state.hands.get(self._sources[hand])
             report = line.update(sample, now, interrupted)
             action[line.arm.action_slice] = line.action()
-            self._haptics.tell(hand, self._last.get(hand), report, now)
+            self._haptics.tell(self._sources[hand], self._last.get(hand), report, now)
             reports[hand] = report
         for sample in state.hands.values():
             commands += [

@@ -261,3 +261,14 @@ def test_the_policy_acts_until_the_operator_engages_and_takes_over_without_a_jum
     assert np.allclose(rig.arm.target().pos, before.pos, atol=1e-8)
     rig.device.trigger["right"] = 0.0
     assert not rig.step(2, action)["intervention"]
+
+
+def test_a_left_handed_operator_drives_the_only_arm_with_the_left_hand() -> None:
+    rig = Rig(profile=Profile(hand="left", filter="none"))
+    before = settled_tool(rig)
+    rig.engage("right")
+    rig.move([0.1, 0.0, 0.0], hand="right")
+    assert np.allclose(settled_tool(rig).pos, before.pos, atol=1e-5)
+    rig.engage("left")
+    rig.move([0.1, 0.0, 0.0], hand="left")
+    assert np.allclose(settled_tool(rig).pos - before.pos, [0.06, 0.0, 0.0], atol=5e-4)

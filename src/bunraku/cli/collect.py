@@ -57,8 +57,10 @@ class Args:
     """Further options of the environment, each name=value, such as goal_orientation=true."""
     device_option: tuple[str, ...] = ()
     """Options of the device, each name=value, such as faults=all."""
+    hand: Literal["left", "right"] | None = None
+    """The hand that drives where there is one arm (right). Stored in the profile, as what follows."""
     facing: str | None = None
-    """Which way you face: with, toward, left or right (of the robot), or degrees. Stored in the profile."""
+    """Which way you face: with, toward, left or right (of the robot), or degrees."""
     scale: float | None = None
     """Tool motion per hand motion (0.6)."""
     height: float | None = None
@@ -207,6 +209,7 @@ def _profile(args: Args) -> Profile:
 
     profile = load_profile(args.profile) if args.profile else Profile()
     given = {
+        "hand": args.hand,
         "facing_deg": None if args.facing is None else parse_facing(args.facing),
         "scale": args.scale,
         "height": args.height,
@@ -220,15 +223,17 @@ def _profile(args: Args) -> Profile:
 
 def _choose_device() -> str:
     """Take SteamVR where it runs; else say what there is instead."""
-    from bunraku.teleop_collect.openvr_runtime import steamvr_problem
+    from bunraku.errors import DeviceError
+    from bunraku.teleop_collect.openvr_runtime import BACKGROUND, connection
 
-    problem = steamvr_problem()
-    if problem is None:
-        return "openvr"
-    raise BunrakuError(
-        f"no VR controller: {problem}. Without hardware use --device keyboard, or --device scripted for a simulated"
-        " operator; --device spacemouse and gamepad are the others"
-    )
+    try:
+        with connection(BACKGROUND):
+            return "openvr"
+    except DeviceError as error:
+        raise BunrakuError(
+            f"no VR controller: {error}. Without hardware use --device keyboard, or --device scripted for a simulated"
+            " operator; --device spacemouse and gamepad are the others"
+        ) from error
 
 
 def _choose_viewer(device: str) -> str:
