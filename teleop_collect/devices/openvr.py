@@ -221,9 +221,8 @@ class OpenVR:
     def _publish(self, reading: Reading) -> None:
         for event in reading.events:
             self._tell(event)
-        presses = reading.presses if reading.input_available else []
         for name, hand in self._hands.items():
-            self._tell(hand.update(reading.hands.get(name), presses, reading.time))
+            self._tell(hand.update(reading.hands.get(name), reading.presses, reading.time))
 
     def _tell(self, event: str | None) -> None:
         if event is not None and self._events[-1:] != [event]:  # a swap is one change, not one for each hand

@@ -134,7 +134,7 @@ class StandInRuntime:
         index = index or next(i for i in range(1, layout.DEVICES) if not devices[i].device_class)
         shape = KINDS[kind]
         self._kinds[index] = kind
-        serial = serial or f"{kind}-{hand}".upper()
+        serial = f"{kind}-{hand}".upper() if serial is None else serial
         self._put(
             index, CONTROLLER, serial=serial, model=shape.model, type_=shape.type, stick_type=shape.stick_type
         )

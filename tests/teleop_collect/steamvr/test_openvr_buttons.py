@@ -134,6 +134,33 @@ def test_what_is_held_when_a_controller_wakes_is_not_a_press(vr: StandInRuntime,
     assert state.buttons == {"a", "b", "trigger"}
 
 
+def test_what_the_other_hand_held_when_the_roles_swapped_is_not_a_press(
+    vr: StandInRuntime, device: OpenVR
+) -> None:
+    vr.controller("left")
+    vr.controller("right")
+    vr.press("left", "x")
+    hand_of(vr, device)
+    vr.swap_roles()
+    state = hand_of(vr, device)
+    assert (state.buttons, state.pressed) == ({"a"}, frozenset())
+
+
+def test_a_dashboard_that_leaves_the_input_to_us_is_still_a_dashboard(
+    vr: StandInRuntime, device: OpenVR
+) -> None:
+    vr.controller("right")
+    vr.press("right", "trigger")
+    assert hand_of(vr, device).trigger == 1.0
+    vr.event(502)
+    assert hand_of(vr, device).trigger == 0.0
+    vr.event(503)
+    vr.release("right", "trigger")
+    vr.step()
+    vr.press("right", "trigger")
+    assert hand_of(vr, device).trigger == 1.0
+
+
 def test_while_the_dashboard_is_open_everything_is_released(vr: StandInRuntime, device: OpenVR) -> None:
     vr.controller("right")
     vr.press("right", "trigger", "squeeze")

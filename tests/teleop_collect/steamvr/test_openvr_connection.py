@@ -147,7 +147,10 @@ def test_a_steamvr_that_does_not_answer_is_given_up(vr: StandInRuntime) -> None:
         assert device.read().events == ()
 
 
-@pytest.mark.parametrize(("told", "used"), [(72.0, 72.0), (0.0, 90.0), (5.0, 30.0), (1e5, 500.0)])
+@pytest.mark.parametrize(
+    ("told", "used"),
+    [(72.0, 72.0), (0.0, 90.0), (-1.0, 90.0), (float("nan"), 90.0), (5.0, 30.0), (1e5, 500.0)],
+)
 def test_the_reader_runs_at_the_headsets_rate(
     tmp_path: Path, vrclient: Path, told: float, used: float
 ) -> None:

@@ -266,10 +266,26 @@ def test_a_controller_without_a_serial_number_is_known_by_its_index(
     vr: StandInRuntime, device: OpenVR
 ) -> None:
     vr.controller("right", index=4, serial="")
-    vr.control.devices[4].serial = b""
-    vr.event(111, 4)
-    vr.step()
     assert right(vr, device).source == "controller 4"
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_another_controller_at_the_same_index_is_known_by_its_own_serial_number(
+    vr: StandInRuntime, device: OpenVR, told: bool
+) -> None:
+    vr.controller("right", index=4, serial="A")
+    assert right(vr, device).source == "A"
+    vr.control.devices[4].connected = told
+    vr.step()
+    vr.control.devices[4].serial = b"B"
+    vr.control.devices[4].connected = True
+    if told:
+        vr.event(111, 4)
+    vr.step()
+    vr.step()
+    state = device.read()
+    assert state.hands["right"].source == "B"
+    assert state.events == (("role_changed",) if told else ("disconnected", "connected"))
 
 
 @pytest.mark.parametrize("event", [801, 804, 808])

@@ -126,7 +126,7 @@ float GetFloatProperty(uint32_t index, int32_t property, int32_t *error) {
   if (!get_device(index, &device)) return set_error(error, kInvalidDevice), 0.0f;
   set_error(error, kPropertyOk);
   if (property == 1012 && device.battery >= 0) return device.battery;
-  if (property == 2002 && device.device_class == 1 && g->frequency > 0) return g->frequency;
+  if (property == 2002 && device.device_class == 1 && g->frequency != 0) return g->frequency;
   return set_error(error, property == 1012 || property == 2002 ? kNotProvided : kUnknownProperty), 0.0f;
 }
 
