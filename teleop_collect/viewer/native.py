@@ -154,7 +154,7 @@ class Window:
             self._take(*inbox.take())
             self._draw()
             glfw.swap_buffers(self._handle)
-            glfw.wait_events_timeout(1.0 / 120.0)
+            glfw.wait_events_timeout(1.0 / 60.0)
             self._report_keys()
         glfw.terminate()
 

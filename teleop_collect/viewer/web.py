@@ -13,10 +13,13 @@ import mujoco
 from mujoco.studio import launch_thread, launch_web, messages, plugin, viewer_protocol
 from mujoco.studio.dear_imgui import dear_imgui as imgui
 
+from bunraku.rate import Rate
 from bunraku.teleop_collect.viewer import link, scene
 from bunraku.teleop_collect.viewer.page import Page
 from bunraku.teleop_collect.viewer.panel import Panel, StatusSnapshot
 from bunraku.teleop_collect.viewer.status import Overlay
+
+_FRAMES_HZ = 30.0
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,22 @@ class SceneMarks(plugin.ViewerPlugin):
     def on_overlay(self, snapshot: OverlaySnapshot) -> None:
         """Replace the marks."""
         self.viewer.extra_geoms[:] = [mark.fill(mujoco.MjvGeom()) for mark in scene.marks(snapshot.overlay)]
+
+
+class Pace(plugin.ViewerPlugin):
+    """Slows the page's frames to the rate of the states, which spares the control loop's processor.
+
+    The browser moves its camera by itself, and stays smooth.
+    """
+
+    def __init__(self) -> None:
+        """Start at rest."""
+        self._rate = Rate(_FRAMES_HZ)
+
+    @messages.handler(priority=messages.Priority.CRITICAL)
+    def on_update(self, _: messages.UpdateEvent) -> None:
+        """Wait for the next frame."""
+        self._rate.sleep()
 
 
 class Announcer(plugin.ViewerPlugin):
@@ -93,7 +112,7 @@ def run(options: link.Options, say: link.Say, listen: link.Listen) -> None:
         control_end.send_to_viewer(StatusSnapshot(message.status))
 
     listen(take, lambda: control_end.send_to_viewer(messages.ExitEvent()))
-    plugins = [SceneMarks(options.azimuth), Panel(say, page.is_attended), Announcer(say, page)]
+    plugins = [Pace(), SceneMarks(options.azimuth), Panel(say, page.is_attended), Announcer(say, page)]
     launch_web.run_web_viewer(
         viewer_protocol.ViewerConfig(title=options.title, gfx="web"), viewer_end, plugins
     )
