@@ -66,7 +66,10 @@ def peer(poses: list[Pose]) -> tuple[float, float]:
             error = task.compute_error(configuration)
             if np.linalg.norm(error[:3]) <= DISTANCE and np.linalg.norm(error[3:]) <= ANGLE:
                 break
-        worst = [max(worst[0], float(np.linalg.norm(error[:3]))), max(worst[1], float(np.linalg.norm(error[3:])))]
+        worst = [
+            max(worst[0], float(np.linalg.norm(error[:3]))),
+            max(worst[1], float(np.linalg.norm(error[3:]))),
+        ]
     return worst[0], worst[1]
 
 

@@ -16,7 +16,12 @@ def run(repeats: int = 15) -> list[Result]:
     """Run the benchmark."""
     return [
         _mode(mode, required, repeats)
-        for mode, required in (("joint_delta", 0.75), ("joint_pos", 0.75), ("ee_delta_pos", 0.4), ("ee_delta_pose", 0.4))
+        for mode, required in (
+            ("joint_delta", 0.75),
+            ("joint_pos", 0.75),
+            ("ee_delta_pos", 0.4),
+            ("ee_delta_pose", 0.4),
+        )
     ]
 
 

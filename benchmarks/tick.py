@@ -49,5 +49,12 @@ def _case(control_freq: float, repeats: int) -> Result:
     p99 = float(np.median([np.percentile(ticks, 99) for ticks in rounds]))
     p50 = float(np.median([np.percentile(ticks, 50) for ticks in rounds]))
     return Result(
-        f"tick {control_freq:g} Hz", p99, LIMIT_US, LIMIT_US / p99, "us", repeats, 1.0, {"p50_us": p50, "p99_us": p99}
+        f"tick {control_freq:g} Hz",
+        p99,
+        LIMIT_US,
+        LIMIT_US / p99,
+        "us",
+        repeats,
+        1.0,
+        {"p50_us": p50, "p99_us": p99},
     )

@@ -44,4 +44,6 @@ def _case(mode: str, nsim: int, required: float, repeats: int) -> Result:
         for _ in range(STEPS):
             raw_batch.step(nstep=substeps)
 
-    return in_turn(f"vector-env {mode} {nsim}", ours, raw, per=STEPS * nsim, repeats=repeats, required=required)
+    return in_turn(
+        f"vector-env {mode} {nsim}", ours, raw, per=STEPS * nsim, repeats=repeats, required=required
+    )

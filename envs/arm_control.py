@@ -9,9 +9,9 @@
 
 With a gripper one more component follows: 1 is open, -1 is closed.
 
-An end-effector target moves in a straight line through the ticks of a control step, and each tick takes one damped
-least-squares step of the commanded joints towards it. The position actuators get the commanded joints plus
-their velocity times the actuators' lag, so that motion at constant speed is followed without lag.
+An end-effector target moves in a straight line through the ticks of a control step, and each tick takes one
+damped least-squares step of the commanded joints towards it. The position actuators get the commanded joints
+plus their velocity times the actuators' lag, so that motion at constant speed is followed without lag.
 
 The commanded joints and the target stand in `userdata`, so they are part of the simulation's state.
 """
@@ -58,7 +58,9 @@ def arm_rates(mode: ControlMode, control_freq: float, ik_freq: float | None) -> 
         ik_freq: Inverse-kinematics ticks per second [Hz], or None for five per step, at most 250 Hz.
     """
     if ik_freq is None:
-        ik_freq = max(control_freq, min(5.0 * control_freq, 250.0)) if mode.startswith("ee_") else control_freq
+        ik_freq = (
+            max(control_freq, min(5.0 * control_freq, 250.0)) if mode.startswith("ee_") else control_freq
+        )
     return Rates.make(control_freq, ik_freq)
 
 
@@ -149,7 +151,10 @@ class ArmControl:
         self.tool_state = sim.sensordata[..., self._tool_at]
         """Tool position, orientation and linear velocity `(..., 10)`, world."""
         self._command = sim.userdata[..., self._joints_at]
-        self._target_pos, self._target_quat = sim.userdata[..., self._pos_at], sim.userdata[..., self._quat_at]
+        self._target_pos, self._target_quat = (
+            sim.userdata[..., self._pos_at],
+            sim.userdata[..., self._quat_at],
+        )
         if self._goal_body is not None:
             mocap = int(model.body(self._goal_body).mocapid[0])
             self._goal_pos, self._goal_quat = sim.mocap_pos[..., mocap, :], sim.mocap_quat[..., mocap, :]

@@ -47,7 +47,9 @@ class CameraRenderer:
             GraphicsError: If no GL context can be made.
         """
         if self._mode is None:
-            raise ValueError("render() needs a render_mode; make the environment with render_mode='rgb_array'")
+            raise ValueError(
+                "render() needs a render_mode; make the environment with render_mode='rgb_array'"
+            )
         if self._mode == "human":
             self._show(data)
             return None

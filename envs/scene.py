@@ -43,9 +43,9 @@ _XML = """
       specular="0.35 0.35 0.35" castshadow="true"/>
     <light name="fill" type="directional" pos="1.5 1.8 1.8" dir="-0.6 -0.75 -0.6" diffuse="0.22 0.24 0.28"
       specular="0.05 0.05 0.05" castshadow="false"/>
-    <geom name="floor" type="plane" pos="0 0 -0.75" size="4 4 0.05" material="floor" contype="0" conaffinity="0"/>
-    <camera name="front" pos="1.55 0 0.8" xyaxes="0 1 0 -0.297 0 0.955" fovy="43"/>
-    <camera name="side" pos="0.3 -1.45 0.55" xyaxes="1 0 0 0 0.14 0.99" fovy="42"/>
+    <geom name="floor" type="plane" pos="0 0 -0.75" size="4 4 0.05" material="floor" contype="0"
+    conaffinity="0"/> <camera name="front" pos="1.55 0 0.8" xyaxes="0 1 0 -0.297 0 0.955" fovy="43"/> <camera
+    name="side" pos="0.3 -1.45 0.55" xyaxes="1 0 0 0 0.14 0.99" fovy="42"/>
   </worldbody>
 </mujoco>
 """

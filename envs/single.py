@@ -21,8 +21,8 @@ RenderMode = Literal["human", "rgb_array", "depth_array"]
 class TaskEnv(gymnasium.Env[dict[str, NDArray[Any]], NDArray[np.float32]]):
     """One simulation of a task, for `gymnasium.make`.
 
-    All episode state lives in MuJoCo's integration state: `state` and `set_state` save and restore an episode at
-    any step, bit for bit.
+    All episode state lives in MuJoCo's integration state: `state` and `set_state` save and restore an episode
+    at any step, bit for bit.
     """
 
     metadata = {"render_modes": ["human", "rgb_array", "depth_array"], "render_fps": 20}  # noqa: RUF012
@@ -98,9 +98,7 @@ class TaskEnv(gymnasium.Env[dict[str, NDArray[Any]], NDArray[np.float32]]):
             self.render()
         return observation, {"is_success": bool(self.task.success(observation))}
 
-    def step(
-        self, action: NDArray[Any]
-    ) -> tuple[dict[str, NDArray[Any]], float, bool, bool, dict[str, Any]]:
+    def step(self, action: NDArray[Any]) -> tuple[dict[str, NDArray[Any]], float, bool, bool, dict[str, Any]]:
         """Advance by one control step.
 
         Args:

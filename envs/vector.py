@@ -29,8 +29,8 @@ Observation = dict[str, NDArray[Any]]
 class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
     """Many simulations of a task.
 
-    A `mujoco.batch.Batch` can neither be pickled nor used after a fork with more than one thread, so it is made at the
-    first reset, in the process that uses it.
+    A `mujoco.batch.Batch` can neither be pickled nor used after a fork with more than one thread, so it is
+    made at the first reset, in the process that uses it.
     """
 
     def __init__(
@@ -53,8 +53,9 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
             task: Name of the task's file in `bunraku.envs.tasks`.
             num_envs: Number of simulations.
             max_episode_steps: Steps after which an episode is truncated; None for never.
-            autoreset_mode: When an ended episode starts anew, as Gymnasium defines it: at the next step (default),
-                in the same step (the last observation is then in `info["final_obs"]`), or never by itself.
+            autoreset_mode: When an ended episode starts anew, as Gymnasium defines it: at the next step
+                (default), in the same step (the last observation is then in `info["final_obs"]`), or never by
+                itself.
             nthread: Number of threads, 0 for one per CPU.
             render_mode: `rgb_array` or `depth_array`: `render` returns one image per simulation.
             camera: Name of the camera.
@@ -131,7 +132,9 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
             return
         if seed is None or isinstance(seed, int | np.integer):
             first = seed
-            seeds: list[int | None] = [None if first is None else int(first) + i for i in range(self.num_envs)]
+            seeds: list[int | None] = [
+                None if first is None else int(first) + i for i in range(self.num_envs)
+            ]
         else:
             seeds = list(seed)
             if len(seeds) != self.num_envs:
@@ -170,7 +173,9 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         clipped = np.minimum(np.maximum(clipped, -1.0), 1.0)
         if not np.isfinite(clipped).all():
             raise ValueError(f"actions must be finite; simulation {_first_bad(clipped)} is not")
-        restart = self._ended if self.autoreset_mode is AutoresetMode.NEXT_STEP else np.zeros_like(self._ended)
+        restart = (
+            self._ended if self.autoreset_mode is AutoresetMode.NEXT_STEP else np.zeros_like(self._ended)
+        )
         restart = restart.copy()
         task, sim = self.task, self.sim
         task.act(clipped)

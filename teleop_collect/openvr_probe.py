@@ -134,7 +134,7 @@ def probe(
     try:
         session = Session(BACKGROUND, clock)
     except SteamVRError as error:
-        return SteamVRReport(ok=False, detail=str(error), remedy=error.remedy, error_code=error.code)
+        return SteamVRReport(ok=False, detail=error.detail, remedy=error.remedy, error_code=error.code)
     try:
         return _report(session, seconds, clock, sleep)
     finally:

@@ -65,7 +65,8 @@ class SteamVRError(DeviceError):
         self.name, self.code, self.remedy = name, code, remedy
         number = "" if code is None else f" ({code})"
         words = f", {meaning!r}" if meaning and meaning != name else ""
-        super().__init__(f"SteamVR cannot be used: {name}{number}{words}; {remedy}")
+        self.detail = f"SteamVR cannot be used: {name}{number}{words}"
+        super().__init__(f"{self.detail}; {remedy}")
 
 
 def load_library() -> Any:

@@ -53,5 +53,7 @@ def _overlay(episode: Episode, row: int) -> Overlay:
         target = episode.streams.get(f"target/{hand}")
         if target is not None:
             pose = Pose.from_array(target[row])
-            arms[hand] = ArmOverlay(target=pose, tool=pose, engaged=bool(episode.streams[f"engaged/{hand}"][row]))
+            arms[hand] = ArmOverlay(
+                target=pose, tool=pose, engaged=bool(episode.streams[f"engaged/{hand}"][row])
+            )
     return Overlay(arms)

@@ -99,7 +99,9 @@ class EpisodeRecorder:
         """
         columns = {key: np.asarray(values) for key, values in self._rows.items()}
         streams = {
-            key.removeprefix("streams/"): columns.pop(key) for key in list(columns) if key.startswith("streams/")
+            key.removeprefix("streams/"): columns.pop(key)
+            for key in list(columns)
+            if key.startswith("streams/")
         }
         return Episode(
             observations={key: np.asarray(values) for key, values in self._observations.items()},

@@ -24,7 +24,9 @@ class TraceWriter:
         except OSError as error:
             raise BunrakuError(f"cannot make the folder {folder} for traces: {error.strerror}") from error
         if not force and any(folder.glob("episode_*.csv")):
-            raise BunrakuError(f"{folder} already holds traces; give another folder, or --force to replace them")
+            raise BunrakuError(
+                f"{folder} already holds traces; give another folder, or --force to replace them"
+            )
         self._folder, self._count = folder, 0
 
     def __call__(self, episode: Episode) -> None:

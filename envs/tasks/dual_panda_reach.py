@@ -8,8 +8,8 @@ from bunraku.envs.tasks.panda_reach import ArmPlace, PandaReach
 class DualPandaReach(PandaReach):
     """Reach two goals with two arms; see `PandaReach` for spaces, rewards and options.
 
-    The left arm's part comes first in actions, observations and goals. The task is done when both tools are at
-    their goals at once.
+    The left arm's part comes first in actions, observations and goals. The task is done when both tools are
+    at their goals at once.
     """
 
     places = (

@@ -15,7 +15,6 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from bunraku.control.kinematics import ArmKinematics
-from bunraku.control.rates import Rates
 from bunraku.device import HandName
 from bunraku.envs.arm_control import ArmControl, ControlMode, arm_rates, check_control_mode
 from bunraku.envs.options import check_choice, check_known, check_positive, vector_option
@@ -62,8 +61,8 @@ class PandaReach:
     """Reach a goal with the tool centre point.
 
     Description:
-        A Franka Panda stands at a table. A goal appears within reach and clear of the table; the tool must come
-        within `success_threshold` of it (and within `angle_threshold` of its orientation, with
+        A Franka Panda stands at a table. A goal appears within reach and clear of the table; the tool must
+        come within `success_threshold` of it (and within `angle_threshold` of its orientation, with
         `goal_orientation=True`). The episode goes on after success, unless `terminate_on_success=True`.
 
     Action Space:
@@ -71,23 +70,23 @@ class PandaReach:
         Two arms: the left one's part comes first.
 
     Observation Space:
-        A dictionary of boxes (float64). `observation`, per arm: joint angles (7) [rad], joint speeds (7) [rad/s],
-        tool position (3) [m], tool orientation (4) (w, x, y, z), tool velocity (3) [m/s], all world; with a gripper
-        also one finger's position [m] and speed [m/s]. `achieved_goal` and `desired_goal`, per arm: tool and
-        goal position (3) [m], with `goal_orientation` followed by their orientation (4).
+        A dictionary of boxes (float64). `observation`, per arm: joint angles (7) [rad], joint speeds (7)
+        [rad/s], tool position (3) [m], tool orientation (4) (w, x, y, z), tool velocity (3) [m/s], all world;
+        with a gripper also one finger's position [m] and speed [m/s]. `achieved_goal` and `desired_goal`, per
+        arm: tool and goal position (3) [m], with `goal_orientation` followed by their orientation (4).
 
     Rewards:
-        `reward_type="sparse"`: 0 when successful, else -1. `"dense"`: minus the distance [m], and minus a tenth of
-        the angle [rad] with `goal_orientation`; the mean over arms.
+        `reward_type="sparse"`: 0 when successful, else -1. `"dense"`: minus the distance [m], and minus a
+        tenth of the angle [rad] with `goal_orientation`; the mean over arms.
 
     Starting State:
-        Home posture with each joint off by up to 0.05 rad, at rest, gripper open; the goal uniform over the reachable
-        part of the arm's box, at least 5 cm from the tool. `options`: `goal` and `goal_quat` (one row per arm) and
-        `qpos` set them.
+        Home posture with each joint off by up to 0.05 rad, at rest, gripper open; the goal uniform over the
+        reachable part of the arm's box, at least 5 cm from the tool. `options`: `goal` and `goal_quat` (one
+        row per arm) and `qpos` set them.
 
     Episode End:
-        Truncated after 100 steps by default (200 with two arms); terminated only with `terminate_on_success=True`,
-        or when MuJoCo finds the simulation unstable.
+        Truncated after 100 steps by default (200 with two arms); terminated only with
+        `terminate_on_success=True`, or when MuJoCo finds the simulation unstable.
 
     Arguments:
         See `__init__`.
@@ -123,13 +122,15 @@ class PandaReach:
             control_mode: What an action means: `ee_delta_pos`, `ee_delta_pose`, `joint_delta` or `joint_pos`.
             gripper: Whether the fingers move; adds the last component of an arm's action.
             control_freq: Steps per simulated second [Hz], up to 200 and more.
-            ik_freq: Inverse-kinematics ticks per second [Hz]; by default five per step, at most 250 Hz; joint modes need none.
+            ik_freq: Inverse-kinematics ticks per second [Hz]; by default five per step, at most 250 Hz; joint
+                modes need none.
             reward_type: `sparse` or `dense`.
             success_threshold: Distance [m] that counts as reached.
             goal_orientation: Whether the goal's orientation counts too.
             angle_threshold: Angle [rad] that counts as reached.
             terminate_on_success: Whether reaching the goal ends the episode.
-            robot_model: Our own model from primitives, or MuJoCo Menagerie's meshes (needs the `robots` extra).
+            robot_model: Our own model from primitives, or MuJoCo Menagerie's meshes (needs the `robots`
+                extra).
 
         Raises:
             ValueError: If an option is out of range; the message names it.
@@ -186,7 +187,11 @@ class PandaReach:
                 source=source,
             )
             add_goal(
-                spec, f"{place.hand}_goal", self.success_threshold, GOAL_COLORS[place.hand], self.goal_orientation
+                spec,
+                f"{place.hand}_goal",
+                self.success_threshold,
+                GOAL_COLORS[place.hand],
+                self.goal_orientation,
             )
             control.add_sensors(spec)
             wrist = "wrist" if len(self.places) == 1 else f"{place.hand}_wrist"

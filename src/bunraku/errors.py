@@ -1,8 +1,8 @@
 """The errors that bunraku raises for what a user can mend.
 
 Every message says what was given, what was expected and what to do next. The command line prints the message
-of a `BunrakuError` as one line on stderr and exits with code 2; anything else is a fault of ours and shows its
-traceback with `--debug`.
+of a `BunrakuError` as one line on stderr and exits with code 2; anything else is a fault of ours and shows
+its traceback with `--debug`.
 """
 
 from __future__ import annotations

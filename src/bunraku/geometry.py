@@ -1,9 +1,9 @@
 """Rotations and rigid poses on arrays with any leading axes.
 
 Quaternions are w, x, y, z everywhere in bunraku, as in MuJoCo; this file is the only place that converts
-between quaternions, matrices, rotation vectors and the x, y, z, w order of other libraries. A pose variable is
-named by its frames: `world_hand` takes hand coordinates to world coordinates, so
-`world_hand @ hand_tip` is `world_tip`.
+between quaternions, matrices, rotation vectors and the x, y, z, w order of other libraries. A pose variable
+is named by its frames: `world_hand` takes hand coordinates to world coordinates, so `world_hand @ hand_tip`
+is `world_tip`.
 
     >>> import numpy as np
     >>> quarter = from_rotvec(np.array([0.0, 0.0, np.pi / 2]))
@@ -11,7 +11,8 @@ named by its frames: `world_hand` takes hand coordinates to world coordinates, s
     [0.0, 1.0, 0.0]
 
 Formulas: quaternion algebra and the exponential map as in J. Sola, "Quaternion kinematics for the error-state
-Kalman filter" (2017), sections 1 and 2; matrix to quaternion by the largest of four candidates (Shepperd, 1978).
+Kalman filter" (2017), sections 1 and 2; matrix to quaternion by the largest of four candidates (Shepperd,
+1978).
 """
 
 from __future__ import annotations
@@ -218,8 +219,8 @@ class Pose:
 def change_frame(new_old_rotation: ArrayLike, old_pose: Pose) -> Pose:
     """Express a pose in another coordinate system, both for the outer and the inner frame.
 
-    The pose as a whole is conjugated (`R T R^-1`), so that a body whose axes lay along the old coordinate axes
-    has its axes along the new ones: a turn about the old vertical is a turn about the new vertical.
+    The pose as a whole is conjugated (`R T R^-1`), so that a body whose axes lay along the old coordinate
+    axes has its axes along the new ones: a turn about the old vertical is a turn about the new vertical.
 
     Args:
         new_old_rotation: Rotation matrix `(3, 3)` from old to new coordinates.

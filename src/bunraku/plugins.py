@@ -1,7 +1,7 @@
 """Finding things by name: each device, robot, task and exporter is one file, and its file name is its name.
 
-A group is a package of ours (`bunraku.teleop_collect.devices`) together with the entry points of the same group
-name that other distributions declare:
+A group is a package of ours (`bunraku.teleop_collect.devices`) together with the entry points of the same
+group name that other distributions declare:
 
     [project.entry-points."bunraku.devices"]
     my_glove = "my_package.glove:Glove"
@@ -75,4 +75,6 @@ def load(group: Group, name: str) -> Any:
     try:
         return point.load()
     except (ImportError, AttributeError) as error:
-        raise BunrakuError(f"the {group.kind} plugin {name!r} ({point.value}) cannot be imported: {error}") from error
+        raise BunrakuError(
+            f"the {group.kind} plugin {name!r} ({point.value}) cannot be imported: {error}"
+        ) from error

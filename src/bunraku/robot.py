@@ -145,4 +145,3 @@ def _add_gripper_actuator(robot: mujoco.MjSpec, spec: RobotSpec) -> None:
         forcelimited=True,
         forcerange=[-70.0, 70.0],  # the real hand grasps with 70 N
     )
-

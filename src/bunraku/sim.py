@@ -1,8 +1,8 @@
 """One simulation, or many of the same model, behind the same array names.
 
-A task writes `sim.qpos[..., 3]` and works on both: `SingleSim` has arrays `(n,)`, `BatchSim` `(nsim, n)`. The arrays
-are live views of the simulation's state. After `step` and `forward`, positions and velocities (and the sensors
-made of them) are up to date in both, computed by the same calls, so that both give the same bits.
+A task writes `sim.qpos[..., 3]` and works on both: `SingleSim` has arrays `(n,)`, `BatchSim` `(nsim, n)`. The
+arrays are live views of the simulation's state. After `step` and `forward`, positions and velocities (and the
+sensors made of them) are up to date in both, computed by the same calls, so that both give the same bits.
 
 All episode state lives in MuJoCo's integration state (`mjSTATE_INTEGRATION`): a state row *is* the episode.
 """
@@ -24,7 +24,6 @@ _BAD = [
     int(mujoco.mjtWarning.mjWARN_BADQVEL),
     int(mujoco.mjtWarning.mjWARN_BADQACC),
 ]
-
 
 
 class Arrays(Protocol):

@@ -1,9 +1,9 @@
 """What an environment's task is: one definition that serves one simulation and many.
 
-A task builds its model, is bound to a simulation (`SingleSim` or `BatchSim`), and from then on reads and writes
-the simulation's arrays with `...` indexing. It holds no episode state of its own: goals and obstacles are mocap
-bodies, targets of controllers and counters stand in `userdata`, so that an episode is restored by restoring the
-integration state.
+A task builds its model, is bound to a simulation (`SingleSim` or `BatchSim`), and from then on reads and
+writes the simulation's arrays with `...` indexing. It holds no episode state of its own: goals and obstacles
+are mocap bodies, targets of controllers and counters stand in `userdata`, so that an episode is restored by
+restoring the integration state.
 """
 
 from __future__ import annotations

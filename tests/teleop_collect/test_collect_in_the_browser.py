@@ -29,9 +29,29 @@ class Collect:
 
     def __init__(self, folder: Path) -> None:
         code = "import sys; from bunraku.cli.main import main; sys.exit(main())"
-        arguments = ["--device", "keyboard", "--viewer", "web", "--episodes", "1", "--out", "r.hdf5", "--json"]
+        arguments = [
+            "--device",
+            "keyboard",
+            "--viewer",
+            "web",
+            "--episodes",
+            "1",
+            "--out",
+            "r.hdf5",
+            "--json",
+        ]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", code, "collect", "--env", "PandaReach", "--max-seconds", "120", *arguments],
+            [
+                sys.executable,
+                "-c",
+                code,
+                "collect",
+                "--env",
+                "PandaReach",
+                "--max-seconds",
+                "120",
+                *arguments,
+            ],
             cwd=folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -75,7 +95,9 @@ def white(picture: np.ndarray) -> int:
     return int(((scene.min(axis=-1) > 150) & (np.ptp(scene, axis=-1) < 30)).sum())
 
 
-def test_the_page_shows_the_panda_and_its_panel_begins_and_ends_an_episode(collect: Collect, tmp_path: Path) -> None:
+def test_the_page_shows_the_panda_and_its_panel_begins_and_ends_an_episode(
+    collect: Collect, tmp_path: Path
+) -> None:
     with Chromium(tmp_path / "profile", WINDOW) as page:
         page.visit(collect.url())
         time.sleep(2.0)  # no picture can be taken while the page is being exchanged

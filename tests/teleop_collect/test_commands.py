@@ -31,7 +31,8 @@ def run(*arguments: str, cwd: Path, env: dict[str, str] | None = None) -> subpro
 
 def collect(cwd: Path, *arguments: str) -> dict[str, Any]:
     done = run(
-        *("collect", "--env", "PandaReach", "--device", "scripted", "--viewer", "none", "--json", *arguments), cwd=cwd
+        *("collect", "--env", "PandaReach", "--device", "scripted", "--viewer", "none", "--json", *arguments),
+        cwd=cwd,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -46,7 +47,12 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_collect_prints_one_json_object_with_the_promised_fields(tmp_path: Path) -> None:
     summary = collect(tmp_path, "--episodes", "2", "--seed", "5", "--out", "r.hdf5")
-    assert (summary["episodes"], summary["successes"], summary["failures"], summary["discarded"]) == (2, 2, 0, 0)
+    assert (summary["episodes"], summary["successes"], summary["failures"], summary["discarded"]) == (
+        2,
+        2,
+        0,
+        0,
+    )
     for key in ("path", "frames", "tick_us_p50", "tick_us_p99", "pose_age_ms_p50", "real_time_factor"):
         assert summary[key], key
     with h5py.File(tmp_path / "r.hdf5") as file:
@@ -84,7 +90,18 @@ def test_bad_input_gets_one_line_and_exit_code_2_and_writes_nothing(
     tmp_path: Path, arguments: list[str], says: str
 ) -> None:
     done = run(
-        *("collect", "--device", "scripted", "--viewer", "none", "--out", "r.hdf5", "--episodes", "1", *arguments),
+        *(
+            "collect",
+            "--device",
+            "scripted",
+            "--viewer",
+            "none",
+            "--out",
+            "r.hdf5",
+            "--episodes",
+            "1",
+            *arguments,
+        ),
         cwd=tmp_path,
     )
     assert done.returncode == 2
@@ -142,7 +159,17 @@ def test_cameras_are_recorded_with_the_observations_and_still_verify(tmp_path: P
 
 
 def test_render_gives_a_frame_for_every_row(recorded: Path, tmp_path: Path) -> None:
-    arguments = ("render", str(recorded), "--episode", "demo_0", "--size", "64x64", "--out", "v.mp4", "--json")
+    arguments = (
+        "render",
+        str(recorded),
+        "--episode",
+        "demo_0",
+        "--size",
+        "64x64",
+        "--out",
+        "v.mp4",
+        "--json",
+    )
     done = run(*arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     with h5py.File(recorded) as file:

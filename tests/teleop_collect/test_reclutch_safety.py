@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.teleop_collect.fake_device import Rig
 
 from bunraku.geometry import IDENTITY_QUAT, Pose, from_rotvec, multiply
 from bunraku.teleop_collect.profile import Profile
+from tests.teleop_collect.fake_device import Rig
 
 SEQUENCES = 1000
 

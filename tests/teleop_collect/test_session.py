@@ -9,7 +9,6 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from tests.teleop_collect.fake_device import FakeDevice
 
 import bunraku  # noqa: F401 - registers the environments
 from bunraku.device import DeviceState
@@ -20,6 +19,7 @@ from bunraku.geometry import Pose
 from bunraku.teleop_collect.clocks import SimulatedClock
 from bunraku.teleop_collect.session import Session, SessionOptions, Summary
 from bunraku.teleop_collect.viewer.null import NullViewer
+from tests.teleop_collect.fake_device import FakeDevice
 
 ENV = "bunraku/PandaReach-v0"
 KWARGS = {"control_mode": "ee_delta_pose", "gripper": True, "control_freq": 50.0}
@@ -47,7 +47,9 @@ class Operator(FakeDevice):
         return super().read()
 
 
-def collect(path: Path, script: Callable[[Operator, int], None], said: list[str] | None = None, **options: Any) -> Summary:
+def collect(
+    path: Path, script: Callable[[Operator, int], None], said: list[str] | None = None, **options: Any
+) -> Summary:
     clock = SimulatedClock()
     env = gymnasium.make(ENV, max_episode_steps=-1, disable_env_checker=True, **KWARGS)
     settings = {"env_id": ENV, "episodes": 2, "real_time": False, "max_seconds": 1.0, **options}
@@ -134,7 +136,9 @@ def test_quit_in_the_middle_keeps_what_was_driven(tmp_path: Path) -> None:
     assert summary.episodes == 1
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), DeviceError("the controller was unplugged; plug it in")])
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt(), DeviceError("the controller was unplugged; plug it in")]
+)
 def test_ctrl_c_and_a_lost_device_keep_the_episode_so_far(tmp_path: Path, error: BaseException) -> None:
     def script(operator: Operator, reads: int) -> None:
         if operator.episode == 2 and reads == 25:

@@ -114,6 +114,8 @@ def test_the_operator_knows_neither_joints_nor_inverse_kinematics() -> None:
         imported = {
             node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module
         }
-        assert not {name for name in imported if "control" in name or "sim" == name.split(".")[-1] or "envs" in name}
+        assert not {
+            name for name in imported if "control" in name or name.split(".")[-1] == "sim" or "envs" in name
+        }
         names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         assert not names & {"qpos", "qvel", "ctrl", "data", "commanded_joints", "task"}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.teleop_collect.fake_device import Rig
 
 from bunraku.geometry import Pose, angle_between, from_rotvec
 from bunraku.teleop_collect.profile import Profile
+from tests.teleop_collect.fake_device import Rig
 
 
 @pytest.mark.parametrize("control_freq", [20.0, 50.0, 100.0, 200.0])

@@ -39,7 +39,9 @@ def run(args: Args) -> int:
     from bunraku.teleop_collect.profile import Profile, load_profile, profile_path, save_profile
 
     with open_device(args.device, clock=time.perf_counter) as device:
-        say("Face the way that is 'ahead' for you. Hold the trigger, move the hand 20 cm straight ahead, let go.")
+        say(
+            "Face the way that is 'ahead' for you. Hold the trigger, move the hand 20 cm straight ahead, let go."
+        )
         start, end = record_stroke(device, args.hand, timeout=args.timeout)
     try:
         facing = facing_from_stroke(start, end)
@@ -48,7 +50,9 @@ def run(args: Args) -> int:
     known = profile_path(args.profile).exists()
     profile = replace(load_profile(args.profile) if known else Profile(), facing_deg=round(facing, 1))
     path = save_profile(profile, args.profile)
-    say(f"facing {profile.facing_deg:g} degrees, saved in {path}; use it with: collect --profile {args.profile}")
+    say(
+        f"facing {profile.facing_deg:g} degrees, saved in {path}; use it with: collect --profile {args.profile}"
+    )
     if args.json:
         sys.stdout.write(json.dumps({"profile": str(path), "facing_deg": profile.facing_deg}) + "\n")
     return EXIT_OK

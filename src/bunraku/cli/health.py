@@ -88,7 +88,9 @@ def physics() -> Check:
     observation = env.step(np.zeros(3, dtype=np.float32))[0]
     ok = bool(np.isfinite(observation["observation"]).all())
     env.close()
-    return Check("simulation", ok, "bunraku/PandaReach-v0 steps" if ok else "it gives no numbers", required=True)
+    return Check(
+        "simulation", ok, "bunraku/PandaReach-v0 steps" if ok else "it gives no numbers", required=True
+    )
 
 
 def rendering() -> Check:
@@ -113,7 +115,10 @@ def rendering() -> Check:
     renderer.close()
     asked = os.environ.get("MUJOCO_GL", "not set")
     return Check(
-        "rendering", lit, f"a frame was rendered ({backend}, MUJOCO_GL {asked})" if lit else "black", "" if lit else REMEDY
+        "rendering",
+        lit,
+        f"a frame was rendered ({backend}, MUJOCO_GL {asked})" if lit else "black",
+        "" if lit else REMEDY,
     )
 
 
@@ -149,7 +154,9 @@ def steamvr(seconds: float) -> Iterator[Check]:
             f" {controller.rate:.0f} Hz, {jitter}, buttons {', '.join(controller.buttons) or 'none seen'},"
             f" input {'moving' if controller.packet_moving else 'not moving'}"
         )
-        yield Check(f"controller {controller.serial or controller.index}", not problems, detail, "; ".join(problems))
+        yield Check(
+            f"controller {controller.serial or controller.index}", not problems, detail, "; ".join(problems)
+        )
 
 
 def other_devices() -> Iterator[Check]:

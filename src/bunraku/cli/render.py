@@ -56,7 +56,9 @@ def run(args: Args) -> int:
             force=args.force,
             progress=lambda name: progress.advance(),
         )
-    say(f"{', '.join(report.paths)}: {report.frames} frames of {report.episodes} episodes at {report.fps:g} fps")
+    say(
+        f"{', '.join(report.paths)}: {report.frames} frames of {report.episodes} episodes at {report.fps:g} fps"
+    )
     if args.json:
         sys.stdout.write(json.dumps(asdict(report)) + "\n")
     return EXIT_OK

@@ -49,7 +49,9 @@ def run(args: Args) -> int:
         names = args.episode or tuple(file.names())
         if not names:
             raise BunrakuError(f"{args.file} holds no episode to show")
-        with open_viewer(kind, host=args.host, port=args.port, title=f"bunraku replay {args.file.name}") as viewer:
+        with open_viewer(
+            kind, host=args.host, port=args.port, title=f"bunraku replay {args.file.name}"
+        ) as viewer:
             if viewer.url:
                 say(f"viewer: {viewer.url}")
             for name in names:

@@ -51,7 +51,9 @@ def run(args: Args) -> int:
 
         def done(check: EpisodeCheck) -> None:
             if not check.bit_exact:
-                say(f"{check.name}: first differs at step {check.first_divergence}, by {check.max_abs_error:.3g}")
+                say(
+                    f"{check.name}: first differs at step {check.first_divergence}, by {check.max_abs_error:.3g}"
+                )
             progress.advance()
 
         report = verify(

@@ -1,11 +1,12 @@
 """Forward kinematics of an arm at joint angles of the caller's choice, on scratch data.
 
-The simulation's own state is never touched: an arm's kinematics has a model and data of its own, made from the
-same robot without geoms. `update(q)` computes the live arrays `anchor`, `axis`, `pos` and `quat`, for one
+The simulation's own state is never touched: an arm's kinematics has a model and data of its own, made from
+the same robot without geoms. `update(q)` computes the live arrays `anchor`, `axis`, `pos` and `quat`, for one
 configuration `(n,)` or for many `(nsim, n)` with the same bits.
 
-Many configurations are many copies of the arm in one scratch model, so that one call of `mj_kinematics` serves
-them all (measured: a third of the time of a `mujoco.batch.Batch` forward, which also computes inertias).
+Many configurations are many copies of the arm in one scratch model, so that one call of `mj_kinematics`
+serves them all (measured: a third of the time of a `mujoco.batch.Batch` forward, which also computes
+inertias).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How physics, inverse kinematics and control fit into one another.
 
-One control step is `ticks` ticks of the inverse kinematics, and one tick is `substeps` substeps of physics. Both
-are whole numbers, so a control frequency that does not divide 500 Hz runs slightly finer physics: 200 Hz control
-runs 600 Hz physics.
+One control step is `ticks` ticks of the inverse kinematics, and one tick is `substeps` substeps of physics.
+Both are whole numbers, so a control frequency that does not divide 500 Hz runs slightly finer physics: 200 Hz
+control runs 600 Hz physics.
 """
 
 from __future__ import annotations

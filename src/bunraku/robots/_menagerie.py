@@ -1,6 +1,7 @@
 """MuJoCo Menagerie's meshed models, with the names that our robot specs use.
 
-`mujoco_menagerie` brings the files itself or fetches them on first use; nothing of it is part of this repository.
+`mujoco_menagerie` brings the files itself or fetches them on first use; nothing of it is part of this
+repository.
 """
 
 from __future__ import annotations

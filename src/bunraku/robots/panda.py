@@ -3,10 +3,10 @@
 Masses, inertias, joint ranges, speed and force limits are the published ones (Franka Control Interface
 documentation; MuJoCo Menagerie, Apache-2.0); the geoms are primitives of ours.
 
-Actuator gains are ours. The widely used set (stiffness 4500 to 2000, damping a tenth of it) lags 0.1 s behind a
-moving target. Here the stiffness is kept and the damping is critical for each joint's inertia at home (M_jj with
-armature, from `mj_fullM`): `kv = 2 sqrt(kp M_jj) - joint damping`. What lag is left, 0.02 to 0.04 s, is fed
-forward (`RobotSpec.velocity_lag`), so that a target at constant speed is followed without lag.
+Actuator gains are ours. The widely used set (stiffness 4500 to 2000, damping a tenth of it) lags 0.1 s behind
+a moving target. Here the stiffness is kept and the damping is critical for each joint's inertia at home (M_jj
+with armature, from `mj_fullM`): `kv = 2 sqrt(kp M_jj) - joint damping`. What lag is left, 0.02 to 0.04 s, is
+fed forward (`RobotSpec.velocity_lag`), so that a target at constant speed is followed without lag.
 """
 
 from __future__ import annotations

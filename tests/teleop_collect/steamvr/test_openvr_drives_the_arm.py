@@ -102,7 +102,9 @@ def test_nothing_moves_until_the_trigger_is_pressed_and_then_forward_is_forward(
     ("steamvr", "robot"),
     [((0, 0.3, 0), (0, 0, 0.3)), ((0.3, 0, 0), (0, -0.3, 0)), ((0, 0, -0.3), (0.3, 0, 0))],
 )
-def test_turning_the_controller_turns_the_tool_about_the_same_axis(drive: Drive, steamvr: Any, robot: Any) -> None:
+def test_turning_the_controller_turns_the_tool_about_the_same_axis(
+    drive: Drive, steamvr: Any, robot: Any
+) -> None:
     before = drive.settled()
     drive.engage()
     drive.move("right", (0, 0, 0), steamvr)
@@ -204,7 +206,18 @@ def test_collect_records_an_episode_from_the_controllers_with_its_own_reader_thr
     """The command itself, in a process of its own, with nothing of ours between it and SteamVR but the stand-in."""
     vr.controller("right", pose=pose_matrix((0.2, 1.1, -0.4)))
     code = "import sys; from bunraku.cli.main import main; sys.exit(main())"
-    arguments = ["collect", "--env", "PandaReach", "--viewer", "none", "--episodes", "1", "--out", "r.hdf5", "--json"]
+    arguments = [
+        "collect",
+        "--env",
+        "PandaReach",
+        "--viewer",
+        "none",
+        "--episodes",
+        "1",
+        "--out",
+        "r.hdf5",
+        "--json",
+    ]
     process = subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
         cwd=tmp_path,
@@ -227,6 +240,10 @@ def test_collect_records_an_episode_from_the_controllers_with_its_own_reader_thr
     summary = json.loads(out)
     assert (summary["episodes"], summary["successes"]) == (1, 1)
     verified = subprocess.run(
-        [sys.executable, "-c", code, "verify", "r.hdf5"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, "verify", "r.hdf5"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert verified.returncode == 0, verified.stderr

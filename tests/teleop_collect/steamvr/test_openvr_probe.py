@@ -95,7 +95,9 @@ def test_a_steamvr_that_refuses_is_a_report_and_not_an_exception(
     report = look(clock)
     assert (report.ok, report.error_code, report.controllers) == (False, error, ())
     assert word in report.remedy
+    assert f"({error})" in report.detail
     assert "\n" not in report.detail
+    assert report.remedy not in report.detail, "the doctor shows both"
 
 
 def test_the_probe_never_starts_steamvr_and_leaves_it_again(vr: StandInRuntime, clock: ManualClock) -> None:
