@@ -8,8 +8,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from bunraku.errors import UnknownNameError
-from bunraku.gl import make_renderer
+from bunraku.errors import BunrakuError, UnknownNameError
+from bunraku.gl import has_display, make_renderer
 
 
 class CameraRenderer:
@@ -62,13 +62,16 @@ class CameraRenderer:
 
     def _show(self, data: mujoco.MjData) -> None:
         if self._window is None:
-            from mujoco.studio import app, launch_native, viewer_protocol
+            if not has_display():
+                raise BunrakuError("render_mode='human' needs a display; use render_mode='rgb_array'")
+            import mujoco.viewer
 
-            self._window = launch_native.launch(
-                viewer_protocol.ViewerConfig(title="bunraku"), plugins=[app.App()]
+            # no side panels: changing the simulation in the window would break the episode
+            self._window = mujoco.viewer.launch_passive(
+                self._model, data, show_left_ui=False, show_right_ui=False
             )
         if self._window.is_running():
-            self._window.sync(self._model, data)
+            self._window.sync()
 
     def close(self) -> None:
         """Release the GL context and the window."""

@@ -217,7 +217,7 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
             "_final_info": ended,
         }
 
-    def render(self) -> tuple[NDArray[Any] | None, ...]:
+    def render(self) -> tuple[Any, ...]:
         """Return one image of the camera per simulation."""
         batch = self.sim.batch
         return tuple(self._renderer.render(batch.get_data(i)) for i in range(self.num_envs))

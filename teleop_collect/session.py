@@ -245,7 +245,7 @@ class Session:
     def _outcome(self, commands: tuple[str, ...], result: tuple[Any, ...], success: bool) -> Outcome | None:
         for word in ("discard", "redo", "failure", "success"):
             if word in commands:
-                return word  # type: ignore[return-value]
+                return word
         if success:
             return "success"
         if result[2]:

@@ -98,6 +98,7 @@ class SimulatedHand:
         self._failures = 0
         self._proven = False  # the tool has followed a stroke with this button
         self._done: _Stroke | None = None
+        self._progress, self._progress_time = Pose.identity(), now
 
     def advance(self, now: float, seen: Seen) -> None:
         """Move to a time [s], given what is seen."""
@@ -197,7 +198,7 @@ class SimulatedHand:
     def _room(self, wanted: Array) -> float:
         """Return the share of a wanted motion after which the hand reaches the end of its room."""
         start = self.pose.pos - self.home.pos
-        a, b, c = wanted @ wanted, start @ wanted, start @ start - ROOM * ROOM
+        a, b, c = float(wanted @ wanted), float(start @ wanted), float(start @ start) - ROOM * ROOM
         if a < 1e-12:
             return 1.0
         return float((-b + np.sqrt(max(0.0, b * b - a * c))) / a)

@@ -205,6 +205,7 @@ class PandaReach:
         arm = [Q_BOUND] * 7 + [QD_BOUND] * 7 + [POS_BOUND] * 3 + [1.0] * 4 + [VEL_BOUND] * 3
         arm += [1.0, VEL_BOUND] if gripper else []
         goal = [POS_BOUND] * 3 + [1.0] * (self._goal_size - 3)
+        self._arm_size = len(arm)
         bound, goal_bound = np.array(arm * len(self.places)), np.array(goal * len(self.places))
         self.observation_space = spaces.Dict(
             {
@@ -223,7 +224,7 @@ class PandaReach:
         self.sim = sim
         for control in self._controls:
             control.bind(sim)
-        width = self.observation_space["observation"].shape[0] // len(self.places)
+        width = self._arm_size
         self._observation = np.zeros((*sim.shape, width * len(self.places)))
         self._achieved = np.zeros((*sim.shape, self._goal_size * len(self.places)))
         self._desired = np.zeros_like(self._achieved)
@@ -322,12 +323,13 @@ class PandaReach:
     def reached(self, achieved: Array, desired: Array) -> NDArray[np.bool_]:
         """Return whether every arm is at its goal `(...)`."""
         distance, angle = self.distances(achieved, desired)
-        return ((distance < self.success_threshold) & (angle < self.angle_threshold)).all(axis=-1)
+        near: NDArray[np.bool_] = (distance < self.success_threshold) & (angle < self.angle_threshold)
+        return np.all(near, axis=-1)
 
     def compute_reward(self, achieved: Array, desired: Array) -> Array:
         """Return the reward `(...)` of goals `(..., G)`."""
         if self.reward_type == "sparse":
-            return self.reached(achieved, desired) - 1.0
+            return np.asarray(self.reached(achieved, desired) - 1.0, dtype=np.float64)
         distance, angle = self.distances(achieved, desired)
         return -(distance + 0.1 * angle).mean(axis=-1)
 

@@ -14,6 +14,7 @@ from typing import Protocol, cast
 import mujoco
 import numpy as np
 from mujoco import batch as mujoco_batch
+from numpy.typing import NDArray
 
 from bunraku.geometry import Array
 
@@ -146,7 +147,7 @@ class BatchSim:
         """Advance by `nstep` substeps; with `last`, bring positions and velocities up to date afterwards."""
         self.batch.step(nstep=nstep, stage=_VEL if last else 0)
 
-    def forward(self, ids: Array | None) -> None:
+    def forward(self, ids: NDArray[np.int64] | None) -> None:
         """Bring positions, velocities and their sensors of some simulations (None: all) up to date."""
         self.batch.forward(ids, stage=_VEL)
 
@@ -159,7 +160,7 @@ class BatchSim:
         """Return the arrays of one simulation: live views."""
         return cast(Arrays, _Row(self, index))
 
-    def unstable(self) -> Array:
+    def unstable(self) -> NDArray[np.bool_]:
         """Return which simulations `(nsim,)` MuJoCo found unstable since the last call, as booleans."""
         counts = self.batch.warning[:, _BAD, 1]
         if not counts.any():

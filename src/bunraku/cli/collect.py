@@ -208,7 +208,7 @@ def _profile(args: Args) -> Profile:
     from bunraku.teleop_collect.profile import Profile, load_profile, save_profile
 
     profile = load_profile(args.profile) if args.profile else Profile()
-    given = {
+    given: dict[str, Any] = {
         "hand": args.hand,
         "facing_deg": None if args.facing is None else parse_facing(args.facing),
         "scale": args.scale,

@@ -9,7 +9,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -44,7 +44,7 @@ def run(args: Args) -> int:
 
     if args.start not in ("first", "middle") and not args.start.isdecimal():
         raise BunrakuError(f"--start is first, middle or the number of a row; got {args.start!r}")
-    start = int(args.start) if args.start.isdecimal() else args.start
+    start: Any = int(args.start) if args.start.isdecimal() else args.start
     with EpisodeFile(args.file) as file:
         count = len(args.episode) or len(file)
     with Progress("verifying", count, "episodes") as progress:

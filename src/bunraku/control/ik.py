@@ -23,6 +23,8 @@ does.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bunraku.control.kinematics import ArmKinematics
@@ -129,7 +131,7 @@ class DampedLeastSquares:
 
     def _step_around_limits(self, q: Array, new: Array, blocked: Array, null_step: Array | None) -> None:
         """Solve again, in place of `new`, for the arms that have a blocked joint: that joint is held."""
-        rows = blocked.any(axis=-1).nonzero() if blocked.ndim > 1 else ...
+        rows: Any = np.nonzero(blocked.any(axis=-1)) if blocked.ndim > 1 else ...
         held, start, clipped = blocked[rows], q[rows], new[rows]
         jac_t = self._jac_t[rows] * np.where(held, 0.0, 1.0)[..., None]
         null = None if null_step is None else np.where(held, 0.0, null_step[rows])
