@@ -168,8 +168,9 @@ class Session:
         return self.summary
 
     def _first_attempt(self) -> int:
-        """Scenes go on after those already in the file."""
-        return len(self.writer)
+        """Scenes go on after the newest in the file, so that none is recorded twice."""
+        last = self.writer.last_seed
+        return 0 if last is None else max(0, last + 1 - self.options.seed)
 
     # One episode.
 

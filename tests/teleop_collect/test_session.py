@@ -200,6 +200,17 @@ def test_a_second_session_goes_on_with_the_file_and_with_new_scenes(tmp_path: Pa
         assert [file.load(name).meta["seed"] for name in file.names()] == [0, 1, 2, 3]
 
 
+def test_scenes_that_were_discarded_are_not_counted_when_a_second_session_goes_on(tmp_path: Path) -> None:
+    def script(operator: Operator, reads: int) -> None:
+        button = "menu" if operator.episode == 1 else "b"
+        operator.buttons["right"] = frozenset({button}) if reads == 10 else frozenset()
+
+    collect(tmp_path / "a.hdf5", script)
+    collect(tmp_path / "a.hdf5", press("b", 10), episodes=1)
+    with EpisodeFile(tmp_path / "a.hdf5") as file:
+        assert [file.load(name).meta["seed"] for name in file.names()] == [1, 2, 3]
+
+
 def test_saving_is_confirmed_in_the_hand(tmp_path: Path) -> None:
     pulses: list[Any] = []
 

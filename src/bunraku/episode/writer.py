@@ -113,6 +113,15 @@ class EpisodeWriter:
         """Rows of all episodes in the file."""
         return int(self._h5[DATA].attrs["total"])
 
+    @property
+    def last_seed(self) -> int | None:
+        """Seed of the newest episode in the file, or None if there is none."""
+        if not len(self):
+            return None
+        name = demo_name(int(self._h5[INDEX]["demo"][-1]))
+        seed = self._h5[DATA][name].attrs.get("seed")
+        return None if seed is None else int(seed)
+
     def append(self, episode: Episode) -> str:
         """Save an episode; when this returns it is on disk, whatever happens next.
 
