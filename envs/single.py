@@ -110,9 +110,9 @@ class TaskEnv(gymnasium.Env[dict[str, NDArray[Any]], NDArray[np.float32]]):
         clipped = np.asarray(action, dtype=np.float64)
         if clipped.shape != self.action_space.shape:
             raise ValueError(f"action must have shape {self.action_space.shape}, got {clipped.shape}")
-        clipped = np.minimum(np.maximum(clipped, -1.0), 1.0)
         if not np.isfinite(clipped).all():
             raise ValueError(f"action must be finite, got {clipped.tolist()}")
+        clipped = np.minimum(np.maximum(clipped, -1.0), 1.0)
         task, sim = self.task, self.sim
         task.act(clipped)
         for k in range(self._ticks):

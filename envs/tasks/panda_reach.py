@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bunraku.control.kinematics import ArmKinematics
 from bunraku.device import HandName
 from bunraku.envs.arm_control import ArmControl, ControlMode, arm_rates, check_control_mode
-from bunraku.envs.options import check_choice, check_known, check_positive, vector_option
+from bunraku.envs.options import check_choice, check_known, check_positive, unit_quaternions, vector_option
 from bunraku.envs.scene import add_goal, add_wrist_camera, table_scene
 from bunraku.geometry import Array, angle_between, from_rotvec, multiply, normalize
 from bunraku.robots.panda import ROBOT
@@ -251,7 +251,7 @@ class PandaReach:
         check_known("reset option", options, ("goal", "goal_quat", "qpos"))
         arms = len(self.places)
         goals = vector_option("goal", options.get("goal"), (arms, 3))
-        quats = vector_option("goal_quat", options.get("goal_quat"), (arms, 4))
+        quats = unit_quaternions("goal_quat", vector_option("goal_quat", options.get("goal_quat"), (arms, 4)))
         joints = vector_option("qpos", options.get("qpos"), (arms, ROBOT.dof))
         for i, (place, control, mocap) in enumerate(
             zip(self.places, self._controls, self._mocap, strict=True)
@@ -262,7 +262,7 @@ class PandaReach:
             drawn_quat = self._draw_quat(rng) if self.goal_orientation else TOOL_DOWN
             control.reset(row, q)
             row.mocap_pos[mocap] = drawn_goal if goals is None else goals[i]
-            row.mocap_quat[mocap] = drawn_quat if quats is None else normalize(quats[i])
+            row.mocap_quat[mocap] = drawn_quat if quats is None else quats[i]
 
     def _draw_goal(self, place: ArmPlace, q: Array, rng: np.random.Generator) -> Array:
         """Draw from the place's box until the goal is within reach and clear of the tool."""
