@@ -116,18 +116,19 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
 
         Args:
             seed: One seed (simulation i gets `seed + i`), one per simulation, or None to go on drawing.
-            options: The task's options, for all simulations; `reset_mask` `(num_envs,)` resets only those.
+            options: The task's options, for all simulations; `reset_mask` `(num_envs,)` resets, and seeds, only
+                those, and the infos are theirs.
         """
         options = dict(options or {})
         mask = np.asarray(options.pop("reset_mask", np.ones(self.num_envs, dtype=bool)), dtype=bool)
         if mask.shape != (self.num_envs,):
             raise ValueError(f"reset_mask must have shape ({self.num_envs},), got {mask.shape}")
-        self._seed(seed)
+        self._seed(seed, mask)
         self._reset_rows(np.flatnonzero(mask), options)
         observation = self.task.observe()
-        return observation, self._infos(self.task.success(observation))
+        return observation, {"is_success": self.task.success(observation) & mask, "_is_success": mask.copy()}
 
-    def _seed(self, seed: int | Sequence[int | None] | None) -> None:
+    def _seed(self, seed: int | Sequence[int | None] | None, mask: NDArray[np.bool_]) -> None:
         if seed is None and self._generators:
             return
         if seed is None or isinstance(seed, int | np.integer):
@@ -141,7 +142,8 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
                 raise ValueError(f"seed needs {self.num_envs} entries, got {len(seeds)}")
         old = self._generators
         self._generators = [
-            old[i] if s is None and old else seeding.np_random(s)[0] for i, s in enumerate(seeds)
+            old[i] if old and (s is None or not mask[i]) else seeding.np_random(s)[0]
+            for i, s in enumerate(seeds)
         ]
 
     def _reset_rows(self, ids: NDArray[np.int64], options: dict[str, Any]) -> None:
@@ -170,9 +172,9 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         clipped = np.asarray(actions, dtype=np.float64)
         if clipped.shape != self.action_space.shape:
             raise ValueError(f"actions must have shape {self.action_space.shape}, got {clipped.shape}")
-        clipped = np.minimum(np.maximum(clipped, -1.0), 1.0)
         if not np.isfinite(clipped).all():
-            raise ValueError(f"actions must be finite; simulation {_first_bad(clipped)} is not")
+            raise ValueError(f"actions must be finite; that of simulation {_first_bad(clipped)} is not")
+        clipped = np.minimum(np.maximum(clipped, -1.0), 1.0)
         restart = (
             self._ended if self.autoreset_mode is AutoresetMode.NEXT_STEP else np.zeros_like(self._ended)
         )
@@ -193,18 +195,22 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         terminated = (task.terminated(success) | unstable) & ~restart
         truncated = np.zeros_like(terminated) if self._limit is None else self._elapsed >= self._limit
         reward[restart] = 0.0
-        info = self._infos(success)
+        unstable &= ~restart
         self._ended = terminated | truncated
+        final: dict[str, Any] = {}
         if self.autoreset_mode is AutoresetMode.SAME_STEP and self._ended.any():
-            info |= self._final(observation, success)
+            final = self._final(observation, success, unstable)
+            unstable &= ~self._ended
             self._reset_rows(np.flatnonzero(self._ended), {})
+            # what is not final is of the episodes that began: observations and infos
             observation = task.observe()
-        return observation, reward, terminated, truncated, info
+            success = task.success(observation)
+        everywhere = np.ones(self.num_envs, dtype=bool)
+        return observation, reward, terminated, truncated, final | _infos(success, unstable, everywhere)
 
-    def _infos(self, success: NDArray[np.bool_]) -> dict[str, Any]:
-        return {"is_success": success, "_is_success": np.ones(self.num_envs, dtype=bool)}
-
-    def _final(self, observation: Observation, success: NDArray[np.bool_]) -> dict[str, Any]:
+    def _final(
+        self, observation: Observation, success: NDArray[np.bool_], unstable: NDArray[np.bool_]
+    ) -> dict[str, Any]:
         """Return the last observations and infos of ended episodes, as Gymnasium's vector environments do."""
         ended = self._ended.copy()
         final = np.full(self.num_envs, None, dtype=object)
@@ -213,8 +219,8 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         return {
             "final_obs": final,
             "_final_obs": ended,
-            "final_info": {"is_success": success & ended, "_is_success": ended},
-            "_final_info": ended,
+            "final_info": _infos(success & ended, unstable & ended, ended.copy()),
+            "_final_info": ended.copy(),
         }
 
     def render(self) -> tuple[Any, ...]:
@@ -229,6 +235,14 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
     def compute_reward(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Any:
         """Return the reward `(...)` of goals `(..., G)`."""
         return self.task.compute_reward(np.asarray(achieved_goal), np.asarray(desired_goal))  # type: ignore[attr-defined]
+
+
+def _infos(
+    success: NDArray[np.bool_], unstable: NDArray[np.bool_], where: NDArray[np.bool_]
+) -> dict[str, Any]:
+    """Return the infos of the simulations at `where`; `unstable` is there only if one is, as in `TaskEnv`."""
+    infos: dict[str, Any] = {"is_success": success, "_is_success": where}
+    return infos | ({"unstable": unstable, "_unstable": unstable.copy()} if unstable.any() else {})
 
 
 def _first_bad(actions: Array) -> int:
