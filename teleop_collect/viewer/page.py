@@ -19,7 +19,9 @@ from typing import Any
 
 from mujoco.studio.web import web_server
 from websockets.asyncio.server import ServerConnection
+from websockets.frames import DATA_OPCODES, Frame
 from websockets.http11 import Request, Response
+from websockets.protocol import Event
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _SILENT_S = 0.5
@@ -81,9 +83,11 @@ class Page:
         class Connection(ServerConnection):
             """Notes when the controlling page last sent its input."""
 
-            def data_received(self, data: bytes) -> None:
-                super().data_received(data)
-                if self.request is not None and self.request.path.startswith("/ui"):
+            def process_event(self, event: Event) -> None:
+                super().process_event(event)
+                # a hidden or closed page still answers pings and takes its leave: only input counts
+                has_input = isinstance(event, Frame) and event.opcode in DATA_OPCODES
+                if has_input and self.request is not None and self.request.path.startswith("/ui"):
                     page._heard = time.monotonic()
 
         return Connection
