@@ -39,6 +39,12 @@ LINEAR_SPEED = 1.0
 """Speed of an end-effector target at action 1 [m/s]."""
 ANGULAR_SPEED = float(np.pi)
 """Turning speed of an end-effector target at action 1 [rad/s]."""
+LEASH = 0.1
+"""A target keeps within this of its tool, or within two steps at full speed if that is more [m].
+
+Where joints are too slow for the tool (near a stretched elbow, beyond reach), the target would run away, and who
+steers by what the tool does would have to call it back first: a proportional controller swung for ever.
+"""
 POSTURE_GAIN = 1.0
 """Pull of the null space towards the home posture: radians per radian off and metre of target motion."""
 
@@ -116,6 +122,7 @@ class ArmControl:
         self._step_limit = speed * rates.step
         self._feed_forward = np.array(robot.velocity_lag) / rates.tick
         self._linear, self._angular = LINEAR_SPEED * rates.step, ANGULAR_SPEED * rates.step
+        self._leash = max(LEASH, 2.0 * self._linear)
         self._fractions = np.arange(1, rates.ticks + 1) / rates.ticks
 
     def add_sensors(self, spec: mujoco.MjSpec) -> None:
@@ -192,7 +199,8 @@ class ArmControl:
 
     def _move_target(self, action: Array) -> None:
         old_pos = self._target_pos.copy()
-        new_pos = np.minimum(np.maximum(old_pos + self._linear * action[..., :3], self._low), self._high)
+        new_pos = self._leashed(old_pos + self._linear * action[..., :3])
+        new_pos = np.minimum(np.maximum(new_pos, self._low), self._high)
         delta = new_pos - old_pos
         self._positions = old_pos + np.multiply.outer(self._fractions, delta)
         self._target_pos[...] = new_pos
@@ -206,6 +214,15 @@ class ArmControl:
         self._target_quat[...] = new_quat
         fractions = self._fractions.reshape(-1, *(1,) * (old_quat.ndim - 1))
         self._matrices = list(quat_error_matrix(nlerp(old_quat, new_quat, fractions)))
+
+    def _leashed(self, pos: Array) -> Array:
+        """Return target positions `(..., 3)` drawn back to within the leash of their tools."""
+        tool = self.tool_state[..., :3]
+        lead = pos - tool
+        length = np.sqrt((lead * lead).sum(axis=-1, keepdims=True))
+        return np.where(
+            length > self._leash, tool + lead * (self._leash / np.maximum(length, self._leash)), pos
+        )
 
     def _move_joints(self, action: Array) -> None:
         old = self._command.copy()

