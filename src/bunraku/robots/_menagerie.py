@@ -28,7 +28,15 @@ def meshed(robot: RobotSpec, folder: str, file: str, tool_offset: float) -> mujo
         MissingDependencyError: If `mujoco_menagerie` is not installed.
         BunrakuError: If the model's file cannot be had.
     """
-    spec = mujoco.MjSpec.from_file(str(_model_file(folder, file)))
+    path = _model_file(folder, file)
+    spec = mujoco.MjSpec.from_file(str(path))
+    # whole paths: the scene is stored with recordings, and must find its meshes from wherever it is loaded
+    for mesh in spec.meshes:
+        if mesh.file:
+            mesh.file = str((path.parent / spec.compiler.meshdir / mesh.file).resolve())
+    for texture in spec.textures:
+        if texture.file:
+            texture.file = str((path.parent / spec.compiler.texturedir / texture.file).resolve())
     for actuator in list(spec.actuators):
         spec.delete(actuator)
     for element in [*spec.equalities, *spec.tendons, *spec.keys]:
@@ -46,7 +54,7 @@ def _model_file(folder: str, file: str) -> Path:
         raise MissingDependencyError("mujoco_menagerie", "robot_model='menagerie'", "robots") from error
     try:
         path = Path(menagerie.get(folder).path(None, None))
-    except menagerie.MenagerieError as error:
+    except (menagerie.MenagerieError, OSError) as error:
         raise BunrakuError(
             f"the Menagerie model {folder!r} cannot be had: {error}; connect to the internet once, or set"
             " MENAGERIE_ROOT to a checkout of mujoco_menagerie"
