@@ -247,7 +247,7 @@ class ArmControl:
         # the speed limit holds for what the actuators get too: a sudden start feeds its velocity forward bit by bit
         ctrl, limit = self._ctrl, self._tick_limit
         wanted = new + self._feed_forward * (new - old)
-        ctrl[...] = np.minimum(np.maximum(wanted, ctrl - limit), ctrl + limit)
+        ctrl += np.minimum(np.maximum(wanted - ctrl, -limit), limit)
 
     # How an operator sees the arm: one simulation.
 

@@ -43,9 +43,10 @@ def kinematic_model(
     for element in [*arm.geoms, *arm.excludes, *arm.cameras, *arm.lights]:
         arm.delete(element)
     for name in robot.gripper_joints:
-        arm.delete(arm.joint(name))
+        arm.delete(arm.joint(name).parent)
     site = arm.site(robot.tool_site)
     site.parent.add_body(name=_TOOL, pos=site.pos, quat=site.quat)
+    arm.delete(site)
     scene = mujoco.MjSpec()
     scene.copy_during_attach = True
     scene.memory = 1 << 20  # nothing but kinematics is computed
