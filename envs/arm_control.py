@@ -210,7 +210,9 @@ class ArmControl:
             return
         old_quat = self._target_quat.copy()
         turn = from_rotvec(self._angular * action[..., 3:6])
-        new_quat = normalize(multiply(turn, old_quat))
+        # turn * old, as the product with the conjugate of old's conjugate
+        product = np.matmul(quat_error_matrix(turn), conjugate(old_quat)[..., None])[..., 0]
+        new_quat = normalize(product)
         self._target_quat[...] = new_quat
         fractions = self._fractions.reshape(-1, *(1,) * (old_quat.ndim - 1))
         self._matrices = list(quat_error_matrix(nlerp(old_quat, new_quat, fractions)))

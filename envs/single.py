@@ -127,7 +127,7 @@ class TaskEnv(gymnasium.Env[dict[str, NDArray[Any]], NDArray[np.float32]]):
             terminated = True
         if self.render_mode == "human":
             self.render()
-        return observation, float(task.reward(observation)), terminated, False, info
+        return observation, float(task.reward(observation, success)), terminated, False, info
 
     def render(self) -> NDArray[Any] | None:
         """Return an image of the camera, or show it, as `render_mode` says."""

@@ -191,7 +191,7 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
             self._reset_rows(np.flatnonzero(restart), {})
         observation = task.observe()
         success = task.success(observation)
-        reward = np.asarray(task.reward(observation), dtype=np.float64)
+        reward = np.asarray(task.reward(observation, success), dtype=np.float64)
         terminated = (task.terminated(success) | unstable) & ~restart
         truncated = np.zeros_like(terminated) if self._limit is None else self._elapsed >= self._limit
         reward[restart] = 0.0

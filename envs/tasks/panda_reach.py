@@ -342,8 +342,10 @@ class PandaReach:
         distance, angle = self.distances(achieved, desired)
         return -(distance + 0.1 * angle).mean(axis=-1)
 
-    def reward(self, observation: Mapping[str, NDArray[Any]]) -> Array:
-        """Return the reward `(...)`."""
+    def reward(self, observation: Mapping[str, NDArray[Any]], success: NDArray[np.bool_]) -> Array:
+        """Return the reward `(...)`, given also what `success` said of the observation."""
+        if self.reward_type == "sparse":
+            return np.asarray(success - 1.0, dtype=np.float64)
         return self.compute_reward(observation["achieved_goal"], observation["desired_goal"])
 
     def success(self, observation: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:

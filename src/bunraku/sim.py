@@ -135,6 +135,7 @@ class BatchSim:
         self.shape: tuple[int, ...] = (nsim,)
         # persistent: each simulation continues from the stages that `last` computed, which then cost nothing
         self.batch = mujoco_batch.Batch(model, nsim, nthread, persistent=True)
+        self._bad_counts = self.batch.warning[:, _BAD[0] : _BAD[-1] + 1, 1]
         self.forward(None)
 
     def __getattr__(self, name: str) -> Array:
@@ -162,11 +163,12 @@ class BatchSim:
 
     def unstable(self) -> NDArray[np.bool_]:
         """Return which simulations `(nsim,)` MuJoCo found unstable since the last call, as booleans."""
-        counts = self.batch.warning[:, _BAD, 1]
+        counts = self._bad_counts
         if not counts.any():
             return np.zeros(self.shape, dtype=bool)
-        self.batch.warning[:, _BAD] = 0
-        return counts.any(axis=1)
+        hit: NDArray[np.bool_] = counts.any(axis=1)
+        counts[...] = 0
+        return hit
 
 
 class _Row:

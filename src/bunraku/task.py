@@ -93,8 +93,8 @@ class Task(Protocol):
         """Return copies of the observations `(..., n)`."""
         ...
 
-    def reward(self, observation: Mapping[str, NDArray[Any]]) -> Array:
-        """Return the reward `(...)`."""
+    def reward(self, observation: Mapping[str, NDArray[Any]], success: NDArray[np.bool_]) -> Array:
+        """Return the reward `(...)`, given also what `success` said of the observation."""
         ...
 
     def success(self, observation: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:

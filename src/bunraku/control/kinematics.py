@@ -47,6 +47,10 @@ def kinematic_model(
     site = arm.site(robot.tool_site)
     site.parent.add_body(name=_TOOL, pos=site.pos, quat=site.quat)
     arm.delete(site)
+    for body in arm.bodies[1:]:
+        # inertial frames at the body frames are not computed anew; nothing of dynamics is asked of this model
+        body.explicitinertial, body.mass, body.inertia = True, 1.0, [1.0, 1.0, 1.0]
+        body.ipos, body.iquat = [0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]
     scene = mujoco.MjSpec()
     scene.copy_during_attach = True
     scene.memory = 1 << 20  # nothing but kinematics is computed
