@@ -112,6 +112,25 @@ class EpisodeFile:
         return self._json_attr("versions")
 
     @property
+    def signature(self) -> dict[str, str]:
+        """Shape of one row of `actions` and of each observation, such as `48x64x3`; taken from the first episode
+        where the file does not say.
+        """
+        stored = self._json_attr("signature")
+        names = self.names()
+        if stored or not names:
+            return stored
+        group = self.group(names[0])
+        arrays = {"actions": group.get("actions")} | {
+            f"obs/{key}": group["obs"][key] for key in group.get("obs", {})
+        }
+        return {
+            key: "x".join(map(str, array.shape[1:])) or "1"
+            for key, array in arrays.items()
+            if isinstance(array, h5py.Dataset)
+        }
+
+    @property
     def masks(self) -> dict[str, list[str]]:
         """Filter lists by key: names of episodes."""
 
@@ -143,18 +162,34 @@ class EpisodeFile:
             UnknownNameError: There is no episode of that name.
             FileFormatError: Its arrays are missing, damaged or do not fit each other.
         """
-        group = self._group(name)
+        group = self.group(name)
         return self._guarded(lambda: read_episode(group, str(self.path), self._bytes))
 
     def meta(self, name: str) -> dict[str, Any]:
         """Return what the episode's `meta` holds, without loading its arrays."""
-        group = self._group(name)
+        group = self.group(name)
         return self._guarded(lambda: meta_of(group, str(self.path)))
 
     def label(self, name: str) -> str:
         """Return the label of one episode."""
-        group = self._group(name)
+        group = self.group(name)
         return self._guarded(lambda: str(group.attrs.get("label", "unlabelled")))
+
+    @property
+    def root(self) -> h5py.File:
+        """The HDF5 file, for those who copy from it."""
+        return self._h5
+
+    def group(self, name: str) -> h5py.Group:
+        """Return the HDF5 group of one episode.
+
+        Raises:
+            UnknownNameError: There is no episode of that name.
+        """
+        group = self._guarded(lambda: self._data.get(name) if demo_number(name) is not None else None)
+        if not isinstance(group, h5py.Group):
+            raise UnknownNameError(f"episode of {self.path}", name, self.names())
+        return group
 
     def close(self) -> None:
         """Close the file."""
@@ -182,12 +217,6 @@ class EpisodeFile:
         if not isinstance(value, dict):
             raise FileFormatError(f"{self.path}: attribute {name} of /data is not a JSON object")
         return value
-
-    def _group(self, name: str) -> h5py.Group:
-        group = self._guarded(lambda: self._data.get(name) if demo_number(name) is not None else None)
-        if not isinstance(group, h5py.Group):
-            raise UnknownNameError(f"episode of {self.path}", name, self.names())
-        return group
 
     def _guarded(self, read: Callable[[], T]) -> T:
         try:
