@@ -60,10 +60,10 @@ def validate(path: str | Path, told: Callable[[], None] = lambda: None) -> list[
         FileFormatError: Nothing of it can be read.
     """
     with EpisodeFile(path) as file:
-        found = list(_file_findings(file))
+        found = file.guarded(lambda: list(_file_findings(file)))
         seeds: dict[str, str] = {}
         bytes_there = Path(path).stat().st_size
-        for name in _groups(file.root):
+        for name in file.guarded(lambda: _groups(file.root)):
             found += _guarded(file.root, name, lambda g, n=name: _episode_findings(file, n, g, bytes_there))
             found += _guarded(file.root, name, lambda g, n=name: _seed_findings(n, g, seeds))
             told()
@@ -84,7 +84,7 @@ def repair(
         if f.severity == "error" and f.where.startswith(f"/{DATA}/demo_")
     }
     with EpisodeFile(path) as file, NewFile(out, file, force=force) as new:
-        for name in _groups(file.root):
+        for name in file.guarded(lambda: _groups(file.root)):
             if name not in bad:
                 new.copy(file, name)
             told()
