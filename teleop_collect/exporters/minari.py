@@ -80,15 +80,15 @@ def _write(group: h5py.Group, episode: Episode, number: int) -> None:
     # the last row ends the episode even where the recording was stopped by hand
     truncated = episode.truncated.copy()
     truncated[-1] |= not episode.terminated[-1]
-    rows = {
+    rows: dict[str, np.ndarray] = {
         "actions": np.asarray(episode.actions, dtype=np.float32),
         "rewards": np.asarray(episode.rewards, dtype=np.float64),
         "terminations": episode.terminated,
         "truncations": truncated,
         "infos/success": np.concatenate([[False], episode.success]),
     }
-    for key, array in rows.items():
-        group.create_dataset(key, data=array, maxshape=(None, *array.shape[1:]), chunks=True)
+    for key, values in rows.items():
+        group.create_dataset(key, data=values, maxshape=(None, *values.shape[1:]), chunks=True)
 
 
 def _spaces(source: Source, episode: Episode) -> tuple[dict[str, Any], dict[str, Any], str | None]:
@@ -104,7 +104,7 @@ def _spaces(source: Source, episode: Episode) -> tuple[dict[str, Any], dict[str,
         env.close()
     parts: dict[str, Any] = {}
     for key, array in sorted(episode.observations.items()):
-        space = known.get(key)
+        space: Any = known.get(key)
         if key in images:
             parts[key] = _box(array.dtype, array.shape[1:], 0, 255)
         elif isinstance(space, gymnasium.spaces.Box) and space.shape == array.shape[1:]:
