@@ -96,6 +96,18 @@ def test_beyond_reach_the_arm_comes_to_rest_at_the_nearest_point() -> None:
     assert np.dot(rest.pos - home.pos, direction) > 0.15
 
 
+def test_a_wrist_turned_past_its_range_stops_at_the_limit_and_comes_back() -> None:
+    """Two full turns about the tool's axis: no joint leaves its range, and the last one is at its limit meanwhile."""
+    home, solver, q = tool(HOME), PoseSolver(MODEL, ROBOT.dof), HOME
+    nearest = np.inf
+    for phase in np.linspace(0.0, np.pi, 3_000):
+        turn = from_rotvec(np.array([0.0, 0.0, 4.0 * np.pi * np.sin(phase)]))
+        q = solver.solve(q, Pose(home.pos, multiply(turn, home.quat))).q
+        assert np.all((q >= LOWER) & (q <= UPPER))
+        nearest = min(nearest, float(np.min([q - LOWER, UPPER - q])))
+    assert nearest == 0.0
+
+
 angles = st.lists(st.floats(0.02, 0.98), min_size=ROBOT.dof, max_size=ROBOT.dof).map(
     lambda share: LOWER + np.array(share) * (UPPER - LOWER)
 )
