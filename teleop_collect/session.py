@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from bunraku.device import Clock, Device
 from bunraku.episode.episode import Episode
 from bunraku.episode.format import current_versions
-from bunraku.episode.quality import Quality, measure
 from bunraku.episode.interrupts import deferred_interrupts
+from bunraku.episode.quality import Quality, measure
 from bunraku.episode.writer import EpisodeWriter
 from bunraku.errors import BunrakuError
 from bunraku.rate import Rate
