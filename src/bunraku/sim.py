@@ -77,6 +77,8 @@ class SingleSim:
         self.forward()
 
     def __getattr__(self, name: str) -> Array:
+        if name == "data":  # a sim under construction, or being copied
+            raise AttributeError(name)
         array = getattr(self.data, name)
         setattr(self, name, array)
         return array

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -95,13 +97,33 @@ def run_command(name: str, arguments: Sequence[str], prog: str) -> int:
 def _parse(args_type: Callable[..., Any], arguments: Sequence[str], prog: str, description: str) -> Any:
     import tyro
 
-    return tyro.cli(
-        args_type,
-        args=list(arguments),
-        prog=prog,
-        description=description,
-        config=(tyro.conf.OmitArgPrefixes,),
-    )
+    told = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(told):
+            return tyro.cli(
+                args_type,
+                args=list(arguments),
+                prog=prog,
+                description=description,
+                config=(tyro.conf.OmitArgPrefixes,),
+            )
+    except SystemExit as end:
+        if not end.code:
+            raise
+        raise BunrakuError(f"{_unboxed(told.getvalue())}; see {prog} --help") from None
+
+
+def _unboxed(text: str) -> str:
+    """Return what a box of tyro's says first, in one line: what is wrong, without the help that follows."""
+    words: list[str] = []
+    for line in text.splitlines():
+        inside = line.strip().strip("│╭╮╰╯").strip()
+        if line.lstrip().startswith("╭") or not inside:
+            continue
+        if inside.startswith(("───", "Got errors", "For full helptext")):
+            break
+        words += inside.split()
+    return " ".join(words)
 
 
 def _overview() -> str:

@@ -138,6 +138,8 @@ def verify(
         chosen = list(file.names() if names is None else names)
         recorded, here = file.versions, current_versions()
         env_id, env_kwargs = file.env_id, file.env_kwargs
+    if processes is not None and processes < 1:
+        raise BunrakuError(f"processes must be at least 1, got {processes}")
     count = processes if processes is not None else _default_processes(len(chosen))
     found: list[EpisodeCheck] = []
     for check in _checks(str(path), env_id, env_kwargs, chosen, start, count):
