@@ -16,6 +16,7 @@ COMMANDS: dict[str, str] = {
     "verify": "replay recorded actions and compare every state, bit for bit",
     "replay": "show recorded episodes in the viewer",
     "render": "render recorded episodes to a video",
+    "screw": "play an arm that drives a screw, and check it against MuJoCo",
     "bench": "measure speed against a named peer, in one run",
     "calibrate": "find out which way the operator faces, and save it in a profile",
 }
