@@ -79,10 +79,12 @@ def solve(pos: ArrayLike, geometry: ArmGeometry, *, mirror: bool = False) -> Arr
         raise ValueError(f"a tip position has 3 numbers, got an array of shape {base_tip.shape}")
     distance = _distance(base_tip, geometry)
     near, far = geometry.reach(mirror=mirror)
-    # not (a <= b): positions that are not numbers are refused as well
-    outside = ~((distance >= near - _ROUNDING) & (distance <= far + _ROUNDING))
-    if outside.any():
-        worst, how_far = base_tip[outside][0], distance[outside][0]
+    beyond = np.fmax(near - distance, distance - far)
+    # what is no number is out of reach as well
+    beyond = np.where(np.isnan(beyond), np.inf, beyond)
+    if (beyond > _ROUNDING).any():
+        at = np.unravel_index(int(np.argmax(beyond)), beyond.shape)
+        worst, how_far = base_tip[at], distance[at]
         raise ReachError(
             f"the tip cannot reach {_text(worst)}: it is {how_far:.4f} m from the shoulder at height "
             f"{geometry.shoulder_height:g} m, and the arm reaches from {near:.4f} to {far:.4f} m; choose a "
@@ -90,9 +92,9 @@ def solve(pos: ArrayLike, geometry: ArmGeometry, *, mirror: bool = False) -> Arr
         )
     q = angles(base_tip, geometry, mirror=mirror)
     low, high = geometry.ranges.T
-    beyond = (q < low - _ROUNDING) | (q > high + _ROUNDING)
-    if beyond.any():
-        *leading, joint = (int(index) for index in np.argwhere(beyond)[0])
+    outside = (q < low - _ROUNDING) | (q > high + _ROUNDING)
+    if outside.any():
+        *leading, joint = (int(index) for index in np.argwhere(outside)[0])
         name = ("yaw", "shoulder", "elbow")[joint]
         raise ReachError(
             f"the tip cannot reach {_text(base_tip[tuple(leading)])}: the {name} would need "

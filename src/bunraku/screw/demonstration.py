@@ -10,8 +10,8 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -75,14 +75,15 @@ def demonstrate(
         GraphicsError: There is no OpenGL.
     """
     began = time.perf_counter()
+    for name in (GIF, MP4, PLOT, REPORT):
+        if (out / name).exists() and not force:
+            raise BunrakuError(f"{out / name} exists; give another folder, or --force to replace it")
     playback = Playback(screw_xy)
+    gif = Gif(_samples(screw_xy, size))
     left_out: list[str] = []
-    _prepare(out, force)
-    with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=out) as name:
-        folder = Path(name)
+    with _unfinished(out) as folder:
         video = _optional(lambda: open_video(folder / MP4, size, 1000.0 / FRAME_MS), MP4, left_out)
         draw = _optional(load_plot, PLOT, left_out)
-        gif = Gif(_samples(screw_xy, size))
         with video or nullcontext():
             observer, timings = _play(playback, size, gif, video, progress)
         gif.save(folder / GIF)
@@ -143,16 +144,24 @@ def _samples(screw_xy: tuple[float, float], size: tuple[int, int]) -> list[Frame
     return images
 
 
-def _prepare(out: Path, force: bool) -> None:
-    for name in (GIF, MP4, PLOT, REPORT):
-        if (out / name).exists() and not force:
-            raise BunrakuError(f"{out / name} exists; give another folder, or --force to replace it")
+@contextmanager
+def _unfinished(out: Path) -> Iterator[Path]:
+    """Make `out`, and in it a folder for files under construction; if that fails, leave nothing of both."""
+    is_new = not out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)
+        folder = tempfile.TemporaryDirectory(prefix=".unfinished-", dir=out)
     except OSError as error:
         raise BunrakuError(
             f"cannot write to {out}: {error.strerror or error}; give another folder"
         ) from error
+    try:
+        with folder as name:
+            yield Path(name)
+    except BaseException:
+        if is_new:
+            out.rmdir()
+        raise
 
 
 def _optional(make: Callable[[], Made], file: str, left_out: list[str]) -> Made | None:
