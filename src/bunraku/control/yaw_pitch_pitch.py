@@ -133,6 +133,8 @@ def angles(pos: ArrayLike, geometry: ArmGeometry, *, mirror: bool = False) -> Ar
     cosine = np.clip((r * r + z * z - l1 * l1 - l2 * l2) / (2.0 * l1 * l2), -1.0, 1.0)
     elbow = np.arccos(cosine) if mirror else -np.arccos(cosine)
     shoulder = np.arctan2(z, r) - np.arctan2(l2 * np.sin(elbow), l1 + l2 * np.cos(elbow))
+    # with a forearm longer than the upper arm the difference may go past half a turn
+    shoulder = shoulder - 2.0 * np.pi * np.round(shoulder / (2.0 * np.pi))
     return np.stack([np.arctan2(base_tip[..., 1], base_tip[..., 0]), shoulder, elbow], axis=-1)
 
 
