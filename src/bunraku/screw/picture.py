@@ -16,13 +16,15 @@ from bunraku.screw.scene import BLADES, TIP
 from bunraku.video import Frame
 
 YELLOW, CYAN = (1.0, 0.85, 0.0, 1.0), (0.0, 0.9, 1.0, 1.0)
+_BAR, _TEXT = (24, 27, 33), (245, 245, 245)
 _LINE = int(mujoco.mjtGeom.mjGEOM_LINE)
 _LINE_WIDTH = 3.0
 """Of a line, in pixels, at a height of 480."""
-_SPACING = 0.0015
+_SPACING = 0.0025
 """Where a line bends, its corners are at least so far apart [m]."""
 _STRAIGHT = 1.0 - 1e-6
 """Cosine of the angle up to which a line counts as straight."""
+_ZERO, _NO_TURN = np.zeros(3), np.eye(3).ravel()
 
 
 def status_line(turn: float) -> str:
@@ -70,7 +72,7 @@ class Trail:
         """
         for start, end in zip(self.points, self.points[1:], strict=False):
             geom = scene.geoms[scene.ngeom]
-            mujoco.mjv_initGeom(geom, _LINE, np.zeros(3), np.zeros(3), np.eye(3).ravel(), self._rgba)
+            mujoco.mjv_initGeom(geom, _LINE, _ZERO, _ZERO, _NO_TURN, self._rgba)
             mujoco.mjv_connector(geom, _LINE, width, start, end)
             scene.ngeom += 1
 
@@ -125,26 +127,39 @@ class Painter:
 
 
 class StatusBar:
-    """A dark bar with light text at the top of a picture."""
+    """A dark bar with light text at the top of a picture; words are drawn once and kept."""
 
     def __init__(self, width: int, height: int) -> None:
         """Choose the largest font with which the longest status fits into `width` by `height` [pixels]."""
-        self._size = (width, height)
+        self._width, self._height = width, height
         longest = status_line(figures.SCREW_TURN)
         for points in range(max(1, round(0.7 * height)), 0, -1):
             self._font: Any = ImageFont.load_default(points)
-            if self._font.getlength(longest) <= 0.96 * width:
+            if self._font.getlength(longest) <= 0.94 * width:
                 break
-        self._text, self._pixels = "", np.zeros((height, width, 3), dtype=np.uint8)
+        self._empty = np.full((height, width, 3), _BAR, dtype=np.uint8)
+        self._words: dict[str, tuple[Frame, float]] = {}
+        """Pixels of each word, and how far the next one is [pixels]."""
 
     def write(self, image: Frame, text: str) -> None:
         """Put `text` on top of `image` `(height, width, 3)`."""
-        if text != self._text:
-            bar = Image.new("RGB", self._size, (24, 27, 33))
-            place = (round(0.02 * self._size[0]), self._size[1] / 2.0)
-            ImageDraw.Draw(bar).text(place, text, font=self._font, fill=(245, 245, 245), anchor="lm")
-            self._text, self._pixels = text, np.asarray(bar)
-        image[: self._size[1]] = self._pixels[: image.shape[0]]
+        bar = image[: self._height]
+        bar[:] = self._empty[: len(bar)]
+        x = 0.02 * self._width
+        for word in text.split(" "):
+            pixels, advance = self._draw(word)
+            place = bar[:, round(x) : round(x) + pixels.shape[1]]
+            place[:] = pixels[: place.shape[0], : place.shape[1]]
+            x += advance
+
+    def _draw(self, word: str) -> tuple[Frame, float]:
+        if word not in self._words:
+            width = int(self._font.getlength(word)) + 2
+            box = Image.new("RGB", (width, self._height), _BAR)
+            place = (0, self._height / 2.0)
+            ImageDraw.Draw(box).text(place, word, font=self._font, fill=_TEXT, anchor="lm")
+            self._words[word] = np.asarray(box), self._font.getlength(word + " ")
+        return self._words[word]
 
 
 def _edge(playback: Playback) -> Array:
