@@ -114,21 +114,25 @@ def add_screw(spec: mujoco.MjSpec, pitch: float) -> None:
         armature=1e-4,
         frictionloss=STATIC_FRICTION,
         solref_friction=[0.004, 1],
+        solimp_friction=[0.99, 0.999, 0.001, 0.5, 2],
     )
     _add_screw_geoms(screw)
     add_recess(spec, screw)
     top = figures.SCREW_HALF_HEIGHT
     screw.add_site(name="screw_top", pos=[0, 0, top], size=[0.001] * 3, group=4)
-    equality = spec.add_equality(
+    # through a tendon: MuJoCo weighs a tendon's constraint by its true inertia, a joint coupling's by the sum of both
+    # joints', which mixes metres and radians and would leave the thread soft by millimetres
+    thread = spec.add_tendon(name="thread", group=5)
+    thread.wrap_joint("screw_slide", 1.0)
+    thread.wrap_joint("screw_turn", -pitch / (2 * np.pi))
+    spec.add_equality(
         name="thread",
-        type=mujoco.mjtEq.mjEQ_JOINT,
-        name1="screw_slide",
-        name2="screw_turn",
-        objtype=mujoco.mjtObj.mjOBJ_JOINT,
+        type=mujoco.mjtEq.mjEQ_TENDON,
+        name1="thread",
+        objtype=mujoco.mjtObj.mjOBJ_TENDON,
         solref=SOLREF,
-        solimp=[0.98, 0.998, 0.0005, 0.5, 2.0],
+        solimp=[0.99, 0.998, 0.0005, 0.5, 2.0],
     )
-    equality.data[:5] = [0, pitch / (2 * np.pi), 0, 0, 0]
     # force = -ctrl * speed: `ctrl` is a damping, which the implicit integrator takes at the end of the step
     spec.add_actuator(
         name="thread_friction",
