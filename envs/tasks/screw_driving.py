@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import mujoco
@@ -38,6 +39,9 @@ CLEAR = 0.025
 TABLE_TOP = -0.06
 """The board stands above the table, so that a driven screw can be seen below its surface [m]."""
 
+DEEP_MARGIN = 0.0003
+"""An operator's guide lifts the bit when the screw is this much deeper than it must be [m]."""
+
 LAYOUT: Mapping[str, slice] = {
     name: slice(start, start + size)
     for name, start, size in (
@@ -56,6 +60,30 @@ _BOUNDS = {
     "recess_offset": 1.0, "force": 10000.0, "torque": 1000.0, "stage": 1.0, "crossed": 1.0, "stripped": 1.0,
 }  # fmt: skip
 STAGES = ("free", "engaged", "driving", "deep", "clear")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """How the work stands, as an operator sees it."""
+
+    tip: Array
+    """The bit's lowest point `(3,)` [m]."""
+    top: Array
+    """Middle of the screw's top `(3,)` [m]."""
+    bit_angle: float
+    """Angle of the bit [rad]."""
+    apart: float
+    """How far the bit is turned from the nearest quarter of the recess [rad]."""
+    depth: float
+    """How far the screw is in [m]."""
+    in_recess: bool
+    """Whether the bit is in the recess."""
+    deep: bool
+    """Whether the screw is deep enough."""
+    force: Array
+    """Mean contact force on the bit `(3,)` [N]."""
+    recess_depth: float = workpiece.RECESS_DEPTH
+    """From the screw's top to the recess's floor [m]."""
 
 
 class ScrewDriving:
@@ -104,8 +132,12 @@ class ScrewDriving:
         v0: first version.
     """
 
-    recorded_options: ClassVar[Mapping[str, Any]] = {"control_mode": "tip_spin", "control_freq": 50.0}
+    recorded_options: ClassVar[Mapping[str, Any]] = {"control_mode": "tip_spin"}
     """What `collect` asks for unless told otherwise."""
+    goal_orientation = True
+    """The operator's guide has an orientation."""
+    goal_tolerance = (0.0008, 0.04)
+    """How near the guide an operator must come [m], [rad]."""
 
     def __init__(
         self,
@@ -358,6 +390,21 @@ class ScrewDriving:
             "axial_force": self._wrench[..., 2].copy(),
             "max_axial_force": self._peak.copy(),
         }
+
+    def work(self) -> Work:
+        """Return how the work stands (one simulation only)."""
+        seen = self.observe()["observation"]
+        stage = seen[LAYOUT["stage"]]
+        return Work(
+            tip=seen[LAYOUT["tip_pos"]],
+            top=seen[LAYOUT["screw_top"]],
+            bit_angle=float(self._control.bit_angle),
+            apart=float(np.arctan2(*seen[LAYOUT["recess_offset"]][::-1]) / 4.0),
+            depth=float(self._thread.depth),
+            in_recess=bool(stage[1] + stage[2] > 0.0),
+            deep=bool(self._thread.depth >= figures.SCREW_SINK + DEEP_MARGIN),
+            force=seen[LAYOUT["force"]],
+        )
 
     def arms(self) -> Sequence[ScrewOperatorArm]:
         """Return the arm that a hand drives (one simulation only)."""
