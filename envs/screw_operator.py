@@ -24,7 +24,7 @@ from bunraku.geometry import Array, Pose
 from bunraku.screw import figures
 
 if TYPE_CHECKING:
-    from bunraku.envs.tasks.screw_driving import ScrewDriving
+    from bunraku.envs.tasks.screw_driving import ScrewDriving, Work
 
 LEAD = 1.2
 """How far the guide turns ahead of the bit [rad]."""
@@ -84,15 +84,14 @@ class ScrewOperatorArm:
         if work.deep:
             return Pose(np.array([*work.tip[:2], work.top[2] + LIFTED]), spun(work.bit_angle))
         if work.in_recess:
-            return self._ahead()
+            return self._ahead(work)
         near = np.hypot(*(work.tip - work.top)[:2]) < ASIDE and abs(work.apart) < ALIGNED
         if near:
             floor = np.array([*work.top[:2], work.top[2] - work.recess_depth - GIVE * 0.5 * PRESS_START])
             return Pose(floor, spun(aligned))
         return Pose(above, spun(aligned))
 
-    def _ahead(self) -> Pose:
-        work = self._task.work()
+    def _ahead(self, work: Work) -> Pose:
         press = PRESS_START + PRESS_GROWTH * min(work.depth / figures.SCREW_SINK, 1.0)
         down = np.clip(GIVE * (press - work.force[2]), -MOST, MOST)
         sideways = np.clip(GIVE * work.force[:2], -MOST, MOST)

@@ -50,8 +50,13 @@ _NEAR_EDGE = 0.10
 """From the hole's axis to the board's edge at the arm [m]: nearer than its middle, clear of the arm's base."""
 
 
-def add_board(spec: mujoco.MjSpec) -> None:
-    """Add the board: four boxes around a square opening, which touch blades."""
+def add_board(spec: mujoco.MjSpec, table_top: float) -> None:
+    """Add the board: four boxes around a square opening, which touch blades, on feet.
+
+    Args:
+        spec: The scene.
+        table_top: Height of the table that the feet stand on [m]; 0 is the board's lower side.
+    """
     spec.add_material(name="board", rgba=[0.76, 0.57, 0.36, 1], specular=0.1)
     spec.add_material(name="hole", rgba=[0.20, 0.13, 0.08, 1], specular=0)
     body = spec.worldbody.add_body(name="board", mocap=True, pos=[*figures.SCREW_XY, 0])
@@ -75,6 +80,10 @@ def add_board(spec: mujoco.MjSpec) -> None:
             solref=SOLREF,
             solimp=SOLIMP,
         )
+    for x in (near + 0.015, far - 0.015):
+        for y in (-width / 2 + 0.015, width / 2 - 0.015):
+            foot = {"size": [0.01, 0.01, -table_top / 2], "pos": [x, y, table_top / 2]}
+            body.add_geom(type=_BOX, material="board", contype=0, conaffinity=0, **foot)
     mesh = spec.add_mesh(name="hole")
     vertices, faces = ring(HOLE_RADIUS, HOLE_HALF_WIDTH * 1.42, 0.0006)
     mesh.uservert, mesh.userface = vertices.ravel(), faces.ravel()
