@@ -36,8 +36,8 @@ PRESS_START, PRESS_GROWTH = 20.0, 15.0
 """Axial force to aim at, at the start and what the whole depth adds [N]."""
 GIVE = 1.0e-4
 """How far the arm gives way per newton: what the guide asks for per newton wanting [m/N]."""
-MOST = 0.003
-"""The guide asks for no more than this at once for the sake of a force [m]."""
+MOST_DOWN, MOST_BACK = 0.003, 0.01
+"""For the sake of a force the guide asks for no more than this [m]: to press, to give way."""
 
 
 class ScrewOperatorArm:
@@ -93,8 +93,8 @@ class ScrewOperatorArm:
 
     def _ahead(self, work: Work) -> Pose:
         press = PRESS_START + PRESS_GROWTH * min(work.depth / figures.SCREW_SINK, 1.0)
-        down = np.clip(GIVE * (press - work.force[2]), -MOST, MOST)
-        sideways = np.clip(GIVE * work.force[:2], -MOST, MOST)
+        down = np.clip(GIVE * (press - work.force[2]), -MOST_BACK, MOST_DOWN)
+        sideways = np.clip(GIVE * work.force[:2], -MOST_DOWN, MOST_DOWN)
         sink = LEAD * self._task.pitch / (2.0 * np.pi)
         pos = work.tip + np.array([sideways[0], sideways[1], -down - sink])
         return Pose(pos, spun(work.bit_angle + LEAD))

@@ -29,7 +29,8 @@ DEADBAND, CUBIC = 0.08, 0.6
 TAIL = 0.3
 """How long it drives after the cap is at rest [s]."""
 
-_DEFLECTIONS = np.linspace(DEADBAND, 1.0, 200)
+# what deflection gives which speed, both of 1, as a person has learned it: nothing is to be had below the dead band
+_DEFLECTIONS = np.append(0.0, np.linspace(DEADBAND + 0.01, 1.0, 200))
 _RESPONSES = response(_DEFLECTIONS, DEADBAND, CUBIC)
 
 
@@ -99,4 +100,4 @@ class SimulatedCap:
         largest = float(np.abs(speed).max())
         if largest > 1.0:
             speed = speed / largest
-        return np.sign(speed) * np.interp(np.abs(speed), _RESPONSES, _DEFLECTIONS) * (np.abs(speed) > 0.0)
+        return np.sign(speed) * np.interp(np.abs(speed), _RESPONSES, _DEFLECTIONS)

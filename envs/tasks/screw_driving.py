@@ -117,8 +117,8 @@ class ScrewDriving:
     Starting State:
         The bit within 1 cm of its home, at rest. The screw uniform over a disc of 5 cm radius around (0.20, 0), turned at
         random, its friction between 0.7 and 1.3 of the nominal one. `randomize=False`: the published scene, the same
-        every time. `options`: `screw_xy` (2) [m], `screw_yaw` (1) [rad], `friction` (1), `turn` (1) [rad] that the
-        screw has turned already, `crossed` (1): not 0 for a thread that has been started askew by a tenth of a turn.
+        every time. `options`: `screw_xy` (2) [m], `screw_yaw` [rad], `friction`, `turn` [rad] that the screw
+        has turned already, `crossed`: not 0 for a thread that has been started askew by a tenth of a turn.
 
     Episode End:
         Truncated after 400 steps by default; terminated only with `terminate_on_success=True`, or when MuJoCo
@@ -255,7 +255,7 @@ class ScrewDriving:
         given = vector_option("screw_xy", options.get("screw_xy"), (2,))
         xy = xy if given is None else _checked_place(given)
         yaw, friction, turn, crossed = (
-            default if (value := vector_option(name, options.get(name), (1,))) is None else float(value[0])
+            default if (value := _number(name, options)) is None else value
             for name, default in (("screw_yaw", yaw), ("friction", friction), ("turn", 0.0), ("crossed", 0.0))
         )
         check_positive("friction", friction)
@@ -414,6 +414,13 @@ class ScrewDriving:
     def control(self) -> ScrewArmControl:
         """The arm's control."""
         return self._control
+
+
+def _number(name: str, options: Mapping[str, Any]) -> float | None:
+    """Return a reset option that is one number, or None if it was not given."""
+    given = options.get(name)
+    array = vector_option(name, None if given is None else np.atleast_1d(given), (1,))
+    return None if array is None else float(array[0])
 
 
 def _checked_place(xy: Any) -> Array:
