@@ -96,6 +96,9 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._limit, self._nthread = max_episode_steps, nthread
+        # only of a task that has something to note after a step, or to tell beside success
+        self._finish = getattr(self.task, "finish", None)
+        self._report = getattr(self.task, "report", dict)
         self._renderer = CameraRenderer(self.task.model, camera, width, height, render_mode)
         self._sim: BatchSim | None = None
         self._generators: list[np.random.Generator] = []
@@ -145,7 +148,7 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         self._seed(seed, mask)
         self._reset_rows(np.flatnonzero(mask), options)
         observation = self.task.observe()
-        return observation, {"is_success": self.task.success(observation) & mask, "_is_success": mask.copy()}
+        return observation, self._infos(self.task.success(observation), np.zeros_like(mask), mask.copy())
 
     def _seed(self, seed: int | Sequence[int | None] | None, mask: NDArray[np.bool_]) -> None:
         if seed is None and self._generators:
@@ -204,6 +207,8 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         for k in range(rates.ticks):
             task.tick(k)
             sim.step(rates.substeps, last=k == rates.ticks - 1)
+        if self._finish is not None:
+            self._finish()
         unstable = sim.unstable()
         self._elapsed += 1
         if restart.any():
@@ -225,7 +230,7 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
             observation = task.observe()
             success = task.success(observation)
         everywhere = np.ones(self.num_envs, dtype=bool)
-        return observation, reward, terminated, truncated, final | _infos(success, unstable, everywhere)
+        return observation, reward, terminated, truncated, final | self._infos(success, unstable, everywhere)
 
     def _final(
         self, observation: Observation, success: NDArray[np.bool_], unstable: NDArray[np.bool_]
@@ -238,9 +243,19 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         return {
             "final_obs": final,
             "_final_obs": ended,
-            "final_info": _infos(success & ended, unstable & ended, ended.copy()),
+            "final_info": self._infos(success, unstable & ended, ended.copy()),
             "_final_info": ended.copy(),
         }
+
+    def _infos(
+        self, success: NDArray[np.bool_], unstable: NDArray[np.bool_], where: NDArray[np.bool_]
+    ) -> dict[str, Any]:
+        """Return the infos of the simulations at `where`; `unstable` is there only if one is, as in `TaskEnv`."""
+        infos: dict[str, Any] = {}
+        for key, values in {"is_success": success, **self._report()}.items():
+            infos[key] = np.where(where, values, np.zeros((), dtype=values.dtype))
+            infos[f"_{key}"] = where.copy()
+        return infos | ({"unstable": unstable, "_unstable": unstable.copy()} if unstable.any() else {})
 
     def render(self) -> tuple[Any, ...]:
         """Return one image of the camera per simulation."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bunraku.teleop_collect.session import Session
 
 RECORDED_OPTIONS: dict[str, Any] = {"control_mode": "ee_delta_pose", "gripper": True, "control_freq": 50.0}
-"""What `collect` asks of an environment unless told otherwise."""
+"""What `collect` asks of an environment unless told otherwise; a task may name its own `recorded_options`."""
 
 
 @dataclass(frozen=True)
@@ -197,14 +197,14 @@ class _Prepared:
 
 def _prepare(args: Args) -> _Prepared:
     """Check everything that can be checked before anything is opened or written."""
-    from bunraku.plugins import DEVICES, names
+    from bunraku.plugins import DEVICES, TASKS, load, names
 
     size = parse_size(args.image_size)
     device = args.device or _choose_device()
     if device not in names(DEVICES):
         raise UnknownNameError("device", device, names(DEVICES))
     env_kwargs = {
-        **RECORDED_OPTIONS,
+        **getattr(load(TASKS, ENVIRONMENTS[args.env][0]), "recorded_options", RECORDED_OPTIONS),
         "control_freq": float(args.control_freq),
         **parse_options("--env-option", args.env_option),
     }

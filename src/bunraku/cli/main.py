@@ -20,6 +20,7 @@ COMMANDS: dict[str, str] = {
     "replay": "show recorded episodes in the viewer",
     "dataset": "sum up, check, edit, export and import files of demonstrations",
     "render": "render recorded episodes to a video",
+    "screw": "play an arm that drives a screw, and check it against MuJoCo",
     "bench": "measure speed against a named peer, in one run",
     "calibrate": "find out which way the operator faces, and save it in a profile",
 }
