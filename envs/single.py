@@ -64,6 +64,11 @@ class TaskEnv(gymnasium.Env[dict[str, NDArray[Any]], NDArray[np.float32]]):
         self._initial = self.sim.state
         self._ticks, self._substeps = self.task.rates.ticks, self.task.rates.substeps
         self._renderer = CameraRenderer(self.task.model, camera, width, height, render_mode)
+        if hasattr(self.task, "compute_reward"):
+            # only of a task with goals: trainers take an environment that has `compute_reward` for a goal environment
+            self.compute_reward = self._compute_reward
+            self.compute_terminated = self._compute_terminated
+            self.compute_truncated = self._compute_truncated
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -139,15 +144,15 @@ class TaskEnv(gymnasium.Env[dict[str, NDArray[Any]], NDArray[np.float32]]):
 
     # The goal interface that hindsight replay uses; vectorised over leading axes.
 
-    def compute_reward(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Any:
+    def _compute_reward(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Any:
         """Return the reward `(...)` of goals `(..., G)`."""
         return self.task.compute_reward(np.asarray(achieved_goal), np.asarray(desired_goal))  # type: ignore[attr-defined]
 
-    def compute_terminated(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Any:
+    def _compute_terminated(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Any:
         """Return whether the episode ends `(...)` at goals `(..., G)`."""
         reached = self.task.reached(np.asarray(achieved_goal), np.asarray(desired_goal))  # type: ignore[attr-defined]
         return self.task.terminated(reached)
 
-    def compute_truncated(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Any:
+    def _compute_truncated(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Any:
         """Return whether the episode is cut off `(...)`: never, the step limit is Gymnasium's."""
         return np.zeros(np.shape(achieved_goal)[:-1], dtype=bool)[()]
