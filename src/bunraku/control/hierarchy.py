@@ -19,16 +19,16 @@ import numpy as np
 from bunraku.errors import BunrakuError, MissingDependencyError
 from bunraku.geometry import Array
 
-FREE = 1e-6
+FREE = 1e-5
 """Weight of a direction that a level does not ask for, beside 1 for those it does: what nobody asks for is small."""
 RANK = 1e-5
 """Directions in which a level has less than this share of its largest effect are left to lower levels."""
 SMALLEST = 1e-9
 """A level with less effect than this in every direction asks for nothing."""
-TOLERANCE = 1e-9
-"""daqp keeps limits to this."""
-FEASIBLE = 1e-7
-"""Limits are kept to this, relative to their size."""
+TOLERANCES = (1e-7, 1e-6, 1e-5)
+"""daqp keeps limits to the first; in a corner where a higher level ended it may find no way but with the next."""
+ROUNDING = 1e-6
+"""Where a level ended at a limit, the next may pass it by this share, so that rounding is no contradiction."""
 
 
 class Level(NamedTuple):
@@ -90,12 +90,19 @@ def solve_levels(levels: Sequence[Level], limits: Limits, when: float | None = N
     check_limits(limits, when)
     n = limits.matrix.shape[1]
     x, basis = np.zeros(n), np.eye(n)
+    first = True
     for level in levels:
         if basis.shape[1] == 0:
             break
         program = _Program(level.matrix @ basis, level.wanted - level.matrix @ x)
-        step, limits = program.solve(daqp, basis, x, limits, when)
+        step = program.solve(daqp, basis, x, limits, keep=not first)
+        if step is None and first:
+            limits = _give_way(daqp, limits, when)
+            step = program.solve(daqp, basis, x, limits, keep=False)
+        if step is None:
+            raise InfeasibleError(_diagnosis(daqp, limits, when))
         x, basis = x + basis @ step, basis @ program.null_space
+        first = False
     return x
 
 
@@ -125,47 +132,64 @@ class _Program:
         self._gradient = np.concatenate([-(left[:, :rank].T @ error), np.zeros(len(rows) - rank)])
         self._hessian = np.diag(np.repeat([1.0, FREE], [rank, len(rows) - rank]))
 
-    def solve(
-        self, daqp: Any, basis: Array, x: Array, limits: Limits, when: float | None
-    ) -> tuple[Array, Limits]:
-        """Return the step in coordinates of `basis`, and the limits for lower levels (soft ones may have given way)."""
+    def solve(self, daqp: Any, basis: Array, x: Array, limits: Limits, keep: bool) -> Array | None:
+        """Return the step in coordinates of `basis`, or None if there is none; with `keep`, 0 is a step."""
         matrix = np.ascontiguousarray(limits.matrix @ (basis @ self._scaled))
         at = limits.matrix @ x
         lower, upper = limits.lower - at, limits.upper - at
-        # a limit that the level before touches is missed by rounding only, which is no contradiction
-        slack = FEASIBLE * (1.0 + np.abs(at))
-        lower = np.where((lower > 0.0) & (lower < slack), 0.0, lower)
-        upper = np.where((upper < 0.0) & (upper > -slack), 0.0, upper)
-        sense = np.zeros(len(lower), dtype=np.int32)
-        u, flag = self._daqp(daqp, matrix, lower, upper, sense)
-        if flag == 1:
-            return self._scaled @ u, limits
-        if limits.soft is not None and limits.soft.any():
-            sense[limits.soft] = 8
-            u, flag = self._daqp(daqp, matrix, lower, upper, sense)
-            if flag > 0:
-                reached = at + matrix @ u
-                low = np.where(limits.soft, np.minimum(limits.lower, reached), limits.lower)
-                high = np.where(limits.soft, np.maximum(limits.upper, reached), limits.upper)
-                return self._scaled @ u, Limits(limits.names, limits.matrix, low, high, limits.soft)
-        raise InfeasibleError(_diagnosis(daqp, limits, when))
+        if keep:
+            # the level before ends at limits to rounding, which must not look like a contradiction
+            slack = ROUNDING * (1.0 + np.abs(at))
+            lower, upper = np.minimum(lower, -slack), np.maximum(upper, slack)
+        for tolerance in TOLERANCES if keep else TOLERANCES[:1]:
+            u, _, flag, _ = daqp.solve(
+                self._hessian, self._gradient, matrix, upper, lower, primal_tol=tolerance
+            )
+            if flag == 1:
+                return self._scaled @ np.asarray(u)
+        return None
 
-    def _daqp(self, daqp: Any, matrix: Array, lower: Array, upper: Array, sense: Any) -> tuple[Array, int]:
-        u, _, flag, _ = daqp.solve(
-            self._hessian, self._gradient, matrix, upper, lower, sense, primal_tol=TOLERANCE, iter_limit=1000
-        )
-        return np.asarray(u), int(flag)
+
+def _give_way(daqp: Any, limits: Limits, when: float | None) -> Limits:
+    """Return limits that can be kept together: the soft ones moved as little as possible, in the sum of squares.
+
+    Raises:
+        InfeasibleError: If the hard ones alone cannot be kept; the message says which, and when.
+    """
+    if limits.soft is None or not limits.soft.any():
+        raise InfeasibleError(_diagnosis(daqp, limits, when))
+    n, soft = limits.matrix.shape[1], np.flatnonzero(limits.soft)
+    gap = np.zeros((len(limits.lower), len(soft)))
+    gap[soft, np.arange(len(soft))] = 1.0
+    matrix = np.concatenate([limits.matrix, gap], axis=1)
+    hessian = np.diag(np.repeat([FREE, 1.0], [n, len(soft)]))
+    x, _, flag, _ = daqp.solve(
+        hessian,
+        np.zeros(len(hessian)),
+        matrix,
+        limits.upper.copy(),
+        limits.lower.copy(),
+        primal_tol=TOLERANCES[0],
+    )
+    if flag != 1:
+        raise InfeasibleError(_diagnosis(daqp, limits, when))
+    reached = limits.matrix[soft] @ np.asarray(x)[:n]
+    slack = ROUNDING * (1.0 + np.abs(reached))
+    lower, upper = limits.lower.copy(), limits.upper.copy()
+    lower[soft] = np.minimum(lower[soft], reached - slack)
+    upper[soft] = np.maximum(upper[soft], reached + slack)
+    return Limits(limits.names, limits.matrix, lower, upper, limits.soft)
 
 
 def _diagnosis(daqp: Any, limits: Limits, when: float | None) -> str:
-    """Find the limits that give way when all may: those that cannot be kept together with the others."""
-    n = limits.matrix.shape[1]
-    sense = np.full(len(limits.lower), 8, dtype=np.int32)
-    x, *_ = daqp.solve(
-        1e-8 * np.eye(n), np.zeros(n), np.ascontiguousarray(limits.matrix), limits.upper, limits.lower, sense
-    )
-    at = limits.matrix @ x
-    miss = np.maximum(limits.lower - at, at - limits.upper)
+    """Find the limit that gives way most, relative to its size, when all may: it contradicts the others."""
+    rows, n = limits.matrix.shape
+    size = np.maximum(np.minimum(np.abs(limits.lower), np.abs(limits.upper)), 1.0)
+    matrix = np.concatenate([limits.matrix, np.diag(size)], axis=1)
+    hessian = np.diag(np.repeat([FREE, 1.0], [n, rows]))
+    x, *_ = daqp.solve(hessian, np.zeros(len(hessian)), matrix, limits.upper.copy(), limits.lower.copy())
+    at = limits.matrix @ np.asarray(x)[:n]
+    miss = np.maximum(limits.lower - at, at - limits.upper) / size
     worst = int(miss.argmax())
     side = "above" if at[worst] > limits.upper[worst] else "below"
     bound = limits.upper[worst] if side == "above" else limits.lower[worst]

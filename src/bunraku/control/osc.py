@@ -119,11 +119,11 @@ class OperationalSpace:
         dynamics.update(q, qd)
         self._find_error(target_pos, error_matrix)
         jacobian, mass = dynamics.jacobian, dynamics.mass
-        toward = np.linalg.solve(mass, jacobian.swapaxes(-1, -2))  # M^-1 J^T
+        toward = np.asarray(np.linalg.solve(mass, jacobian.swapaxes(-1, -2)), dtype=np.float64)  # M^-1 J^T
         self.inertia[...] = task_inertia(jacobian @ toward, self._scale)
         effective: Array = np.diagonal(self.inertia, axis1=-2, axis2=-1)
         damping: Array = 2.0 * self.damping_ratio * np.sqrt(self.stiffness * effective)
-        velocity = _apply(jacobian, qd)
+        velocity: Array = _apply(jacobian, qd)
         wrench = self.stiffness * self.error + damping * (target_velocity - velocity)
         wrench -= _apply(self.inertia, dynamics.drift)
         free = POSTURE_STIFFNESS * (posture - q) - 2.0 * np.sqrt(POSTURE_STIFFNESS) * qd
