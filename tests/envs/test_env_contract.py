@@ -220,6 +220,7 @@ def arm_options(mode: str, gripper: bool, goal_orientation: bool) -> dict[str, A
             ("ee_delta_pose", True, True),
             ("joint_delta", True, False),
             ("joint_pos", False, True),
+            ("osc", True, True),
         )
     ]
     + [(name, RANDOM.get(name, {})) for name in IDS if name not in ARM_IDS],

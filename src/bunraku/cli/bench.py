@@ -26,6 +26,7 @@ class Args:
 
     name: Annotated[str, tyro.conf.Positional]
     """The benchmark: ik, tick, single-env, vector-env, startup, screw."""
+    """The benchmark: ik, tick, single-env, vector-env, startup, osc."""
     repeats: int | None = None
     """Rounds; each benchmark has its own default."""
     json: bool = False

@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "render": "render recorded episodes to a video",
     "screw": "play an arm that drives a screw, and check it against MuJoCo",
     "bench": "measure speed against a named peer, in one run",
+    "wbc": "solve and check the planar whole-body control problem",
     "calibrate": "find out which way the operator faces, and save it in a profile",
 }
 """Command (its file in this package, and its name): what it does."""
