@@ -167,10 +167,16 @@ class Problem:
         return [task.name for task in self.tasks].index(name)
 
     def step_bound(self, speed: float | Array | None, fps: float) -> Array:
-        """Return the largest joint step per frame `(n,)` [rad] of a speed bound [rad/s]; infinite without."""
+        """Return the largest joint step per frame `(n,)` [rad] of a speed bound [rad/s]; infinite without.
+
+        A billionth less than asked for, so that rounding never puts a step over the bound.
+        """
         if speed is None:
             return np.full(self.tree.n, np.inf)
-        return np.broadcast_to(np.asarray(speed, dtype=np.float64) / fps, (self.tree.n,)).copy()
+        bound = np.asarray(speed, dtype=np.float64) / fps * (1.0 - 1e-9)
+        if not (bound > 0.0).all():
+            raise BunrakuError(f"joint speed bounds are positive, got {speed}")
+        return np.broadcast_to(bound, (self.tree.n,)).copy()
 
 
 def _pack(
