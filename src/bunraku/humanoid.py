@@ -56,6 +56,8 @@ class HumanoidSpec:
     frames: Mapping[str, str]
     """SMPL key point: name of the body, or else site, whose origin it is. All of `LIMBS`, `pelvis` and `spine3` (the
     chest) are there; others (the toes `left_foot`, `right_foot`) where the robot has them."""
+    human_scale: float
+    """Robot size over human size, by which a human's root trajectory is scaled."""
     feet: tuple[Foot, Foot]
     """Left and right foot."""
     home: tuple[float, ...]

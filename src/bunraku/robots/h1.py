@@ -74,6 +74,7 @@ ROBOT = HumanoidSpec(
         "right_ankle": "right_foot",
         "right_foot": "right_toe",
     },
+    human_scale=0.2466,
     feet=(Foot("left_foot", _SOLE), Foot("right_foot", _SOLE)),
     home=(
         *(0.0, 0.0, 0.0),
