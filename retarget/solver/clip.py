@@ -9,6 +9,7 @@ path through these candidates. Frames are refined in turn, each held within the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,20 +29,26 @@ class ClipSettings:
     """Solver steps of the first frame, from the rest posture."""
     jump_price: float = 0.02
     """Objective that a limb pays for a joint step between frames [1/rad^2]."""
-    pull: float = 0.005
+    pull: float = 0.02
     """Weight that draws a frame to the middle of its neighbours [1/rad^2]."""
-    refinements: int = 4
+    refinements: int = 3
     """Refining sweeps."""
     repairs: int = 2
     """Rounds of restarts where all candidates are poor."""
     seeds: int = 4
     """Restarts per stretch of poor frames and limb."""
-    seed_steps: int = 12
+    seed_steps: int = 8
     """Solver steps of each."""
-    poor: float = 0.012
+    poor: float = 0.015
     """Position error above which a limb counts as poor [m]."""
-    margin: int = 8
+    margin: int = 6
     """Frames before and after a poor stretch over which a repair may be taken up."""
+
+    @classmethod
+    def bounded(cls) -> Self:
+        """Return the numbers for use with a speed bound: jumps cost more, since each becomes a slow swing, and the
+        bound itself already keeps neighbours together."""
+        return cls(jump_price=0.05, pull=0.005, refinements=4)
 
 
 def seed_points(count: int, dims: int) -> Array:
@@ -88,10 +95,11 @@ def solve_clip(
         engine: The solver of the robot.
         offsets: Targets relative to the anchors `(T, K, 3)` [m].
         rotations: Target rotations `(T, K, 3, 3)`.
-        settings: Numbers of the search.
+        settings: Numbers of the search; by default those for use with or without a bound.
         bound: Largest joint step between frames `(n,)` [rad]: never exceeded. None: no bound.
     """
-    settings = settings or ClipSettings()
+    if settings is None:
+        settings = ClipSettings() if bound is None else ClipSettings.bounded()
     problem = engine.problem
     substeps, last = problem.settings.substeps, len(offsets) - 1
     forward = np.tile(problem.rest, (len(offsets), 1))
@@ -159,7 +167,6 @@ def repair(
             continue
         error = errors[:, tasks].max(axis=1)
         poor = np.flatnonzero(error > settings.poor)
-        seeds = tree.lower + (tree.upper - tree.lower) * 0.5
         points = seed_points(settings.seeds, len(joints))
         for stretch in np.split(poor, np.flatnonzero(np.diff(poor) > 3) + 1):
             if len(stretch) == 0:

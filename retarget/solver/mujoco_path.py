@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from bunraku.geometry import from_matrix, to_rotvec
+from bunraku.geometry import from_matrix, to_matrix, to_rotvec
 from bunraku.retarget.solver.problem import Problem
 
 Array = NDArray[np.float64]
@@ -23,13 +23,22 @@ class MujocoKinematics:
         """Prepare for a problem on `model`, the model that its tree was read from."""
         self.problem, self.model, self.data = problem, model, mujoco.MjData(model)
         tree = problem.tree
-        self._body = [model.body(task.body).id for task in problem.tasks]
-        self._anchor = [model.body(task.anchor or tree.root_body).id for task in problem.tasks]
         self._root = model.body(tree.root_body).id
-        self._local = []
+        self._tip, self._anchor = [], []
         for task, frame in zip(problem.tasks, problem.frames, strict=True):
-            body = tree.frame(task.body)
-            self._local.append((np.array(task.point), body.rot.T @ frame.rot))
+            body, point, turn = self._mount(task.body)
+            # the task frame's axes, which are the root's at rest, in those of the body
+            self._tip.append((body, point, turn @ tree.frame(task.body).rot.T @ frame.rot))
+            self._anchor.append(self._mount(task.anchor or tree.root_body)[:2])
+
+    def _mount(self, name: str) -> tuple[int, Array, Array]:
+        """Return body, position and rotation in it of a body or site."""
+        model = self.model
+        body = int(mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, name))
+        if body >= 0:
+            return body, np.zeros(3), np.eye(3)
+        site = model.site(name).id
+        return int(model.site_bodyid[site]), model.site_pos[site], to_matrix(model.site_quat[site])
 
     def update(self, q: Array) -> None:
         """Move the robot to joint angles `q` `(n,)`."""
@@ -41,22 +50,24 @@ class MujocoKinematics:
 
     def error(self, k: int, offset: Array, rotation: Array) -> tuple[Array, Array]:
         """Return position and orientation error `(3,)` of task `k`: from where it is to where it should be."""
-        data = self.data
-        point, turn = self._local[k]
-        rot = data.xmat[self._body[k]].reshape(3, 3)
-        tip = data.xpos[self._body[k]] + rot @ point
-        away = self._to_root @ (tip - data.xpos[self._anchor[k]])
+        body, point, turn = self._tip[k]
+        rot = self.data.xmat[body].reshape(3, 3)
+        away = self._to_root @ (self._at(body, point) - self._at(*self._anchor[k]))
         return offset - away, to_rotvec(from_matrix(rotation @ (self._to_root @ rot @ turn).T))
 
     def jacobian(self, k: int) -> tuple[Array, Array]:
         """Return the Jacobians `(3, n)` of task `k`: its point against its anchor, and its rotation."""
-        data, dofs = self.data, self.problem.tree.dof
-        point, _ = self._local[k]
-        tip = data.xpos[self._body[k]] + data.xmat[self._body[k]].reshape(3, 3) @ point
-        linear, angular, base = (np.zeros((3, self.model.nv)) for _ in range(3))
-        mujoco.mj_jac(self.model, data, linear, angular, tip, self._body[k])
-        mujoco.mj_jac(self.model, data, base, None, data.xpos[self._anchor[k]], self._anchor[k])
-        return self._to_root @ (linear - base)[:, dofs], self._to_root @ angular[:, dofs]
+        dofs = self.problem.tree.dof
+        body, point, _ = self._tip[k]
+        anchor, base = self._anchor[k]
+        linear, angular, moved = (np.zeros((3, self.model.nv)) for _ in range(3))
+        mujoco.mj_jac(self.model, self.data, linear, angular, self._at(body, point), body)
+        mujoco.mj_jac(self.model, self.data, moved, None, self._at(anchor, base), anchor)
+        return self._to_root @ (linear - moved)[:, dofs], self._to_root @ angular[:, dofs]
+
+    def _at(self, body: int, point: Array) -> Array:
+        """Return a point of a body in the world."""
+        return self.data.xpos[body] + self.data.xmat[body].reshape(3, 3) @ point
 
     def objective(self, q: Array, offsets: Array, rotations: Array, target_step: float) -> tuple[Array, Array]:
         """Return Hessian `(n, n)` and gradient `(n,)` of the Gauss-Newton model at `q` `(n,)`, damping included."""

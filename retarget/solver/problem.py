@@ -34,15 +34,13 @@ class FrameTask:
     name: str
     """The human key point (or `chest`) that it follows."""
     body: str
-    """Body of the robot that carries the frame."""
+    """Body or site of the robot whose frame it is."""
     position: float
     """Position weight [1/m]; 0: the position is free."""
     orientation: float
     """Orientation weight [1/rad]; 0: the orientation is free."""
     anchor: str | None = None
-    """Body whose origin the target is measured from; None: the root."""
-    point: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """The point of the body that is pulled [m]."""
+    """Body or site whose origin the target is measured from; None: the root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +149,7 @@ class Problem:
             body = tree.frame(task.body)
             _, world_body = tree.locate(rest, body)
             aligned = body.rot @ world_body.T
-            frames.append(Frame(body.link, body.pos + body.rot @ np.array(task.point), aligned))
+            frames.append(Frame(body.link, body.pos, aligned))
             anchor = tree.frame(task.anchor or tree.root_body)
             if anchor.link >= 0 and anchor.link not in tree.chain(body.link):
                 raise BunrakuError(

@@ -5,7 +5,7 @@ above `root_body` is left out: the root is fixed, all poses are in its frame. Th
 solver needs; MuJoCo is only read here.
 
     tree = Tree.from_model(model, "waist")
-    tree.frame("left_hand")     # link index, position and rotation in that link
+    tree.frame("left_hand")     # link index, position and rotation in that link; bodies and sites
 """
 
 from __future__ import annotations
@@ -61,23 +61,23 @@ class Tree:
     """Address of each joint in MuJoCo's `qvel` `(n,)`."""
     root_body: str
     """The body that is held still."""
-    bodies: dict[str, Frame]
-    """The frame of every body below the root, and of the root itself."""
+    frames: dict[str, Frame]
+    """The frame of the root body and of every body and site below it; a body goes before a site of the same name."""
 
     @property
     def n(self) -> int:
         """Number of joints."""
         return len(self.joints)
 
-    def frame(self, body: str) -> Frame:
-        """Return the frame of a body.
+    def frame(self, name: str) -> Frame:
+        """Return the frame of a body or site.
 
         Raises:
-            UnknownNameError: If no body of this name hangs below the root.
+            UnknownNameError: If no body or site of this name hangs below the root.
         """
-        if body not in self.bodies:
-            raise UnknownNameError("body", body, self.bodies)
-        return self.bodies[body]
+        if name not in self.frames:
+            raise UnknownNameError("body or site", name, self.frames)
+        return self.frames[name]
 
     def chain(self, link: int) -> list[int]:
         """Return the links from the root's first one to `link`."""
@@ -129,6 +129,13 @@ class Tree:
                 rows.append((name, link, pos + rot @ pivot, rot @ back, axis, limits, address, dof))
                 link, pos, rot = len(rows) - 1, -pivot, np.eye(3)
             bodies[names[body]] = Frame(link, pos, rot)
+        frames = dict(bodies)
+        for site in range(model.nsite):
+            name, carrier = model.site(site).name, names[model.site_bodyid[site]]
+            if carrier in bodies and name and name not in frames:
+                base = bodies[carrier]
+                pos = base.pos + base.rot @ model.site_pos[site]
+                frames[name] = Frame(base.link, pos, base.rot @ to_matrix(model.site_quat[site]))
         if not rows:
             raise BunrakuError(f"no joint below body {root_body!r}; name the body that carries trunk and legs")
         columns = list(zip(*rows, strict=True))
@@ -144,7 +151,7 @@ class Tree:
             qpos=np.array(columns[6], dtype=np.int64),
             dof=np.array(columns[7], dtype=np.int64),
             root_body=root_body,
-            bodies=bodies,
+            frames=frames,
         )
 
     def poses(self, q: Array) -> tuple[Array, Array]:

@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+import math
 
-from bunraku.retarget.stages.limits import soft_clamp
-
-Array = NDArray[np.float64]
+from bunraku.retarget.solver.jit import compiled
+from bunraku.retarget.stages.limits import MARGIN, bend
 
 
-def shin_foot_angle(knee: ArrayLike, ankle: ArrayLike, toe: ArrayLike) -> Array:
-    """Return the angle between shin and foot `(...)` [rad]: 0 for toes in line with the shin, pointed down.
-
-    Args:
-        knee: Knee positions `(..., 3)`.
-        ankle: Ankle positions `(..., 3)`.
-        toe: Toe positions `(..., 3)`.
-    """
-    knee, ankle, toe = (np.asarray(v, dtype=np.float64) for v in (knee, ankle, toe))
-    shin, foot = ankle - knee, toe - ankle
-    cross = np.linalg.norm(np.cross(shin, foot), axis=-1)
-    return np.arctan2(cross, (shin * foot).sum(axis=-1))
+@compiled
+def shin_foot_angle(knee, ankle, toe):
+    """Return the angle between shin and foot [rad] of points `(3,)`: 0 for toes in line with the shin, pointed down."""
+    ax, ay, az = ankle[0] - knee[0], ankle[1] - knee[1], ankle[2] - knee[2]
+    bx, by, bz = toe[0] - ankle[0], toe[1] - ankle[1], toe[2] - ankle[2]
+    cx, cy, cz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+    return math.atan2(math.sqrt(cx * cx + cy * cy + cz * cz), ax * bx + ay * by + az * bz)
 
 
-def ankle_pitch(angle: ArrayLike, flat_pitch: float, lower: float, upper: float) -> Array:
-    """Return the ankle joint `(...)` [rad], toes down positive, bent smoothly into its limits.
+@compiled
+def set_ankles(dof, joints, ankles, flat, limits):
+    """Overwrite ankle pitches in joint angles, bent smoothly into their limits.
 
-    Joint angle zero is a flat foot under a vertical shin. A foot whose line from ankle to toe falls by `flat_pitch`
-    has the angle `90 degrees - flat_pitch` to the shin there.
+    Joint angle zero is a flat foot under a vertical shin. A foot whose line from ankle to toe falls by `flat` has the
+    angle `90 degrees - flat` to the shin there. The source measures against frame 0 instead, which is wrong by the
+    whole bend of the ankle if a clip does not start standing (see `calibration.flat_foot_pitch`).
 
     Args:
-        angle: Angle between shin and foot `(...)` [rad].
-        flat_pitch: Fall of the line from ankle to toe of a flat foot [rad] (`calibration.flat_foot_pitch`).
-        lower: Lower joint limit [rad].
-        upper: Upper joint limit [rad].
+        dof: Joint angles `(T, n)` [rad], in and out.
+        joints: Key points `(T, 22, 3)` [m].
+        ankles: `(F, 5)`: joint, sign (1 if positive angles turn the toes down, -1 else), knee, ankle and toe.
+        flat: Fall of each flat foot `(F,)` [rad].
+        limits: Lower and upper limit of each `(F, 2)`, of the joint times the sign [rad].
     """
-    pitch = 0.5 * np.pi - flat_pitch - np.asarray(angle, dtype=np.float64)
-    return soft_clamp(pitch[..., None], [lower], [upper])[..., 0]
+    for f in range(ankles.shape[0]):
+        joint, sign = ankles[f, 0], ankles[f, 1]
+        for t in range(dof.shape[0]):
+            angle = shin_foot_angle(joints[t, ankles[f, 2]], joints[t, ankles[f, 3]], joints[t, ankles[f, 4]])
+            pitch = 0.5 * math.pi - flat[f] - angle
+            dof[t, joint] = sign * bend(pitch, limits[f, 0], limits[f, 1], MARGIN)

@@ -2,31 +2,48 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bunraku.retarget.solver.jit import compiled
+
 Array = NDArray[np.float64]
 
+MARGIN = 0.05
+"""Width of the bend before a joint limit [rad]."""
 
-def soft_clamp(values: ArrayLike, lower: ArrayLike, upper: ArrayLike, margin: float = 0.05) -> Array:
-    """Return values inside the limits, bent smoothly: slope 1 up to `margin` before a limit, then falling to 0.
+
+@compiled
+def bend(x, lower, upper, margin):
+    """Return one angle inside its limits: slope 1 up to `margin` before a limit, then falling to 0.
 
     A plain clamp leaves a kink, which is a jump of speed, where a trajectory runs into a limit. Here the last `margin`
     is `upper - margin exp(-(x - upper + margin) / margin)`: continuous with its slope, and never at the limit.
 
     Args:
-        values: Angles `(..., n)` [rad].
-        lower: Lower limits `(n,)`.
-        upper: Upper limits `(n,)`.
+        x: Angle [rad].
+        lower: Lower limit [rad].
+        upper: Upper limit [rad].
         margin: Width of the bend [rad]; at most a quarter of the range.
     """
-    x, lower, upper = (np.asarray(v, dtype=np.float64) for v in (values, lower, upper))
-    width = np.maximum(np.minimum(margin, 0.25 * (upper - lower)), 1e-12)
-    over = np.maximum(x - (upper - width), 0.0)
-    under = np.maximum((lower + width) - x, 0.0)
-    bent_high = upper - width * np.exp(-over / width)
-    bent_low = lower + width * np.exp(-under / width)
-    return np.clip(np.where(over > 0.0, bent_high, np.where(under > 0.0, bent_low, x)), lower, upper)
+    width = max(min(margin, 0.25 * (upper - lower)), 1e-12)
+    if x > upper - width:
+        return upper - width * math.exp(-(x - upper + width) / width)
+    if x < lower + width:
+        return lower + width * math.exp((x - lower - width) / width)
+    return x
+
+
+def soft_clamp(values: ArrayLike, lower: ArrayLike, upper: ArrayLike, margin: float = MARGIN) -> Array:
+    """Return angles `(..., n)` [rad] bent smoothly (`bend`) into the limits `(n,)`."""
+    values = np.asarray(values, dtype=np.float64)
+    out = np.empty_like(values)
+    low, high = np.broadcast_to(lower, values.shape), np.broadcast_to(upper, values.shape)
+    for i in np.ndindex(values.shape):
+        out[i] = bend(float(values[i]), float(low[i]), float(high[i]), margin)
+    return out
 
 
 def bound_steps(values: ArrayLike, bound: ArrayLike) -> Array:
