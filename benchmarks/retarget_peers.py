@@ -42,7 +42,9 @@ def pinocchio_model(problem: Problem, speed: float | None = None) -> pin.Model:
 class Pink:
     """Differential IK as the source describes it: frame tasks, posture, damping, limits, substeps."""
 
-    def __init__(self, problem: Problem, *, speed: float | None = None, fps: float = 20.0, solver: str = "quadprog"):
+    def __init__(
+        self, problem: Problem, *, speed: float | None = None, fps: float = 20.0, solver: str = "quadprog"
+    ):
         """Build tasks and limits.
 
         Args:

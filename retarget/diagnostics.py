@@ -68,18 +68,18 @@ def fill_missing(joints: Array) -> tuple[Array, Flags]:
     A key point that is never finite is put at the mean of those that are, frame by frame.
     """
     joints = np.array(joints, dtype=np.float64)
-    bad = ~np.isfinite(joints).all(axis=-1)
+    bad: NDArray[np.bool_] = np.logical_not(np.isfinite(joints).all(axis=-1))
     times = np.arange(len(joints))
     for j in np.flatnonzero(bad.any(axis=0)):
         good = ~bad[:, j]
         if good.any():
             for axis in range(3):
                 joints[bad[:, j], j, axis] = np.interp(times[bad[:, j]], times[good], joints[good, j, axis])
-    never = ~np.isfinite(joints).all(axis=-1)
+    never: NDArray[np.bool_] = np.logical_not(np.isfinite(joints).all(axis=-1))
     if never.any():
         centre = np.nan_to_num(np.nanmean(np.where(never[..., None], np.nan, joints), axis=1))
         joints = np.where(never[..., None], centre[:, None], joints)
-    return joints, bad.any(axis=1) * int(Degraded.NOT_FINITE)
+    return joints, np.where(bad.any(axis=1), int(Degraded.NOT_FINITE), 0).astype(np.int64)
 
 
 def input_flags(joints: Array, fps: float) -> Flags:

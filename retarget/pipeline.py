@@ -1,8 +1,8 @@
 """From a person's motion to a robot's: `Retargeter` runs all stages, over files or frame by frame.
 
     retargeter = Retargeter("h1")
-    result = retargeter.solve(joints, fps=20.0)      # (T, 22, 3) in, result.dof (M, 28) at 90 fps out
-    frame = retargeter.step(joints[0])               # live: one frame in, joint angles out
+    robot = retargeter.retarget(human)               # HumanMotion in, RobotMotion at 90 fps out
+    frame = retargeter.step(joints)                  # live: key points (22, 3) in, joint angles out
 
 The key points are metres, Z up, SMPL order. With a fixed root (the default) the robot hangs by its waist: heading and
 way of the person are taken out. With a free root the whole rotation of the pelvis is, and comes back as the root's.
@@ -13,7 +13,8 @@ kinematics, moving filter, ankles, upsampling, speed bound. `docs/retargeting_me
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, Self
 
 import mujoco
@@ -21,18 +22,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bunraku.errors import BunrakuError
-from bunraku.geometry import from_matrix, nlerp
+from bunraku.geometry import from_matrix, nlerp, to_matrix
 from bunraku.humanoid import HumanoidSpec
+from bunraku.motion import HumanMotion, RobotMotion
 from bunraku.retarget import diagnostics
 from bunraku.retarget.diagnostics import Degraded
+from bunraku.retarget.robot_config import RobotConfig, load_robot
 from bunraku.retarget.solver.clip import ClipSettings, solve_clip, track
 from bunraku.retarget.solver.engine import CompiledEngine, make_engine
 from bunraku.retarget.solver.live import live_frame, live_targets, make_state
-from bunraku.retarget.solver.problem import FrameTask, Problem, Settings
-from bunraku.retarget.solver.source_table import source_tasks
+from bunraku.retarget.solver.problem import Problem
 from bunraku.retarget.solver.tree import Tree
 from bunraku.retarget.stages.ankle import set_ankles
 from bunraku.retarget.stages.calibration import Calibration, calibrate
+from bunraku.retarget.stages.coordinates import centre, lift
+from bunraku.retarget.stages.coordinates import scale as coordinates_scale
 from bunraku.retarget.stages.filters import savitzky_golay, weighted_moving_filter
 from bunraku.retarget.stages.heading import hip_yaw
 from bunraku.retarget.stages.limits import bound_steps
@@ -68,7 +72,8 @@ class Options:
     geometric_ankle: bool = True
     """Set ankle pitch from shin and toes, as the source does, rather than leave it to the solver."""
     scale: float | None = None
-    """Size of the robot over that of the person, for the root's way; None: ratio of the legs."""
+    """Size of the robot over that of the person, for the root's way and the shown key points; None: the ratio of the
+    legs."""
     engine: Literal["auto", "compiled", "mujoco"] = "auto"
     """Which solver."""
 
@@ -92,6 +97,8 @@ class Retargeted:
     """Position of the root `(M, 3)` [m]: scaled way of the pelvis; constant with a fixed root."""
     root_quat: Array
     """Orientation of the root `(M, 4)`, w, x, y, z."""
+    human_points: Array = field(repr=False)
+    """The person's key points `(M, 22, 3)` [m], scaled, in the world of the robot, with its root."""
     solved: Array = field(repr=False)
     """Joint angles `(T, n)` at `solve_fps`, straight from the solver."""
     offsets: Array = field(repr=False)
@@ -128,23 +135,23 @@ class Retargeter:
 
     def __init__(
         self,
-        robot: HumanoidSpec | str = "h1",
+        robot: RobotConfig | HumanoidSpec | str | Path = "h1",
         *,
         options: Options | None = None,
-        settings: Settings | None = None,
         search: ClipSettings | None = None,
-        tasks: list[FrameTask] | None = None,
     ) -> None:
         """Read the robot and build its problem.
 
         Args:
-            robot: A humanoid, or its name.
+            robot: A humanoid with its task table, a humanoid alone (with the source's table), the name of one, or a
+                robot file.
             options: How to retarget.
-            settings: Weights and step sizes of the solver.
             search: Numbers of the search over a clip.
-            tasks: The task table; the source's by default.
         """
-        self.robot = load_humanoid(robot) if isinstance(robot, str) else robot
+        if isinstance(robot, str | Path):
+            robot = load_robot(robot)
+        self.config = robot if isinstance(robot, RobotConfig) else RobotConfig(robot)
+        self.robot = self.config.robot
         self.options = options or Options()
         self.search = search
         self.model: mujoco.MjModel = self.robot.load(root="fixed").compile()
@@ -155,8 +162,9 @@ class Retargeter:
                 f"robot {self.robot.name!r}: its joints are not those of its model below {self.robot.root_body!r},"
                 f" in order; the model has {', '.join(tree.joints)}"
             )
-        tasks = tasks or source_tasks(self.robot.frames)
-        self.problem = Problem.build(tree, tasks, settings, np.array(self.robot.home))
+        self.problem = Problem.build(
+            tree, self.config.tasks(), self.config.settings, np.array(self.robot.home)
+        )
         self.table = target_table(self.problem, whole_pelvis=self.options.root == "free")
         self.engine = make_engine(self.problem, self.model, self.options.engine)
         self._ankles = self._find_ankles()
@@ -188,10 +196,14 @@ class Retargeter:
             raise BunrakuError(f"a frame is (22, 3) key points in metres; got {frame.shape}")
         if self._rest is None:
             if not np.isfinite(frame).all():
-                raise BunrakuError("the first frame has key points that are not finite; begin with a whole one")
+                raise BunrakuError(
+                    "the first frame has key points that are not finite; begin with a whole one"
+                )
             self._rest = np.array(calibrate(frame[None]))
         settings = self.problem.settings
-        head = self._no_head if head_rotation is None else np.ascontiguousarray(head_rotation, dtype=np.float64)
+        head = (
+            self._no_head if head_rotation is None else np.ascontiguousarray(head_rotation, dtype=np.float64)
+        )
         if isinstance(self.engine, CompiledEngine):
             flags = live_frame(
                 self.table,
@@ -222,6 +234,7 @@ class Retargeter:
     def _step_in_python(self, frame: Array, head: Array, has_head: bool) -> tuple[int, Array]:
         """Take one live frame without numba: the same targets, the steps by MuJoCo."""
         state, settings = self._state, self.problem.settings
+        assert self._rest is not None  # set by `step`
         jump = diagnostics.MAX_SPEED / self.options.solve_fps
         flags = live_targets(self.table, self._rest, frame, head, has_head, state, jump)
         first = state.numbers[2] == 1.0
@@ -242,6 +255,27 @@ class Retargeter:
         return flags, state.x[1].copy()
 
     # files
+
+    def retarget(self, motion: HumanMotion) -> RobotMotion:
+        """Retarget a motion; degraded frames are flagged in the result (`diagnostics.named` says why)."""
+        heads = None if motion.head_quat is None else to_matrix(motion.head_quat)
+        result = self.solve(motion.joints, motion.fps, heads)
+        fixed = self.options.root == "fixed"
+        pose = np.concatenate([result.root_pos, result.root_quat], axis=1)
+        nearest = np.rint(frame_times(len(result.solved), self.options.solve_fps, result.fps)).astype(
+            np.int64
+        )
+        return RobotMotion(
+            qpos=result.dof if fixed else np.concatenate([pose, result.dof], axis=1),
+            joint_names=result.joint_names,
+            fps=result.fps,
+            robot=self.robot.name,
+            source=motion.source,
+            licence=motion.licence,
+            base=pose[0] if fixed else None,
+            human_points=result.human_points,
+            flags=result.flags[nearest],
+        )
 
     def solve(self, joints: Array, fps: float, head_rotations: Array | None = None) -> Retargeted:
         """Retarget a clip.
@@ -283,7 +317,9 @@ class Retargeter:
 
         dof = solved
         if options.filter != "none":
-            dof = weighted_moving_filter(dof, options.filter_window, zero_phase=options.filter == "zero_phase")
+            dof = weighted_moving_filter(
+                dof, options.filter_window, zero_phase=options.filter == "zero_phase"
+            )
         if options.geometric_ankle:
             dof = dof.copy()
             self._set_ankles(dof, joints, np.array(rest))
@@ -293,13 +329,14 @@ class Retargeter:
             dof = bound_steps(dof, fine)
         dof = np.clip(dof, problem.tree.lower, problem.tree.upper)
         scale = self.scale(joints)
-        root_pos, root_quat = self._root(joints, roots, scale)
+        root_pos, root_quat, points = self._root(joints, roots, scale)
         return Retargeted(
             dof=dof,
             joint_names=self.robot.joints,
             fps=options.fps,
             root_pos=root_pos,
             root_quat=root_quat,
+            human_points=points,
             solved=solved,
             offsets=offsets,
             rotations=rotations,
@@ -330,19 +367,31 @@ class Retargeter:
         robot = float(self.table.lengths[legs].sum())
         return robot / human if human > 1e-6 and robot > 0.0 else 1.0
 
-    def _root(self, joints: Array, roots: Array, scale: float) -> tuple[Array, Array]:
-        """Return root positions `(M, 3)` and orientations `(M, 4)` at the rate of the result."""
+    def _root(self, joints: Array, roots: Array, scale: float) -> tuple[Array, Array, Array]:
+        """Return root positions, orientations and scaled key points at the rate of the result.
+
+        With a fixed root the key points have lost heading and way, and hang at the waist like the robot.
+        """
         options = self.options
         times = frame_times(len(joints), options.solve_fps, options.fps)
-        home = np.array([0.0, 0.0, self.robot.home_height])
+        local, pelvis = centre(joints)
         if options.root == "fixed":
-            return np.tile(home, (len(times), 1)), np.tile([1.0, 0.0, 0.0, 0.0], (len(times), 1))
-        way = joints[:, 0] * scale
-        way[:, :2] -= way[0, :2]
+            base = self.model.body(self.robot.root_body).pos
+            points = lift(coordinates_scale(np.einsum("tik,tji->tjk", roots, local), scale), base)
+            fine = upsample(points, options.solve_fps, options.fps)
+            return np.tile(base, (len(times), 1)), np.tile([1.0, 0.0, 0.0, 0.0], (len(times), 1)), fine
+        way = pelvis * scale
+        way[:, :2] -= way[0, :2].copy()
+        points = coordinates_scale(local, scale) + way[:, None]
         quat = from_matrix(roots)
         left = np.minimum(times.astype(np.int64), max(len(joints) - 2, 0))
         right = np.minimum(left + 1, len(joints) - 1)
-        return upsample(way, options.solve_fps, options.fps), nlerp(quat[left], quat[right], times - left)
+        root_pos = upsample(way, options.solve_fps, options.fps)
+        return (
+            root_pos,
+            nlerp(quat[left], quat[right], times - left),
+            upsample(points, options.solve_fps, options.fps),
+        )
 
     # ankles
 
@@ -374,20 +423,6 @@ class Retargeter:
         set_ankles(dof, joints, ankles, rest[calibration], limits)
 
 
-def load_humanoid(name: str) -> HumanoidSpec:
-    """Return the humanoid of a name.
-
-    Raises:
-        BunrakuError: If the robot is not a humanoid, or there is none of this name.
-    """
-    from bunraku import plugins
-
-    robot = plugins.load(plugins.ROBOTS, name)
-    if not isinstance(robot, HumanoidSpec):
-        raise BunrakuError(f"robot {name!r} is not a humanoid; retargeting needs one, such as 'h1'")
-    return robot
-
-
 def resample(
     joints: Array, flags: NDArray[np.int64], heads: Array | None, fps: float, solve_fps: float
 ) -> tuple[Array, NDArray[np.int64], Array | None]:
@@ -397,14 +432,3 @@ def resample(
     nearest = np.rint(frame_times(len(joints), fps, solve_fps)).astype(np.int64)
     joints = upsample(joints, fps, solve_fps)
     return joints, flags[nearest].copy(), None if heads is None else heads[nearest]
-
-
-def with_options(retargeter: Retargeter, **changes: object) -> Retargeter:
-    """Return a retargeter of the same robot with some options changed."""
-    return Retargeter(
-        retargeter.robot,
-        options=replace(retargeter.options, **changes),  # type: ignore[arg-type]
-        settings=retargeter.problem.settings,
-        search=retargeter.search,
-        tasks=list(retargeter.problem.tasks),
-    )

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bunraku.retarget.solver.jit import compiled
 
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
 
 @compiled
-def choose(candidates, cost, joint_group, price, out):
+def choose(candidates: Array, cost: Array, joint_group: Ints, price: float, out: Array) -> None:
     """Write to `out` `(T, n)`, limb by limb, the path through the candidates with the least cost and jumps (Viterbi).
 
     A path costs the objective of its frames, plus `price` times the squared joint step wherever it takes one.

@@ -60,12 +60,16 @@ def seed_points(count: int, dims: int) -> Array:
     return (0.5 + np.outer(np.arange(1, count + 1), ratio ** -np.arange(1.0, dims + 1))) % 1.0
 
 
-def track(engine: Engine, offsets: Array, rotations: Array, first_steps: int, bound: Array | None = None) -> Array:
+def track(
+    engine: Engine, offsets: Array, rotations: Array, first_steps: int, bound: Array | None = None
+) -> Array:
     """Return the joint angles `(T, n)` of a forward sweep from the rest posture, as live use makes them."""
     problem = engine.problem
     settings = problem.settings
     x = np.tile(problem.rest, (len(offsets), 1))
-    engine.sweep(x, offsets, rotations, 0, 0, follow=False, substeps=first_steps, limit_gain=settings.limit_gain)
+    engine.sweep(
+        x, offsets, rotations, 0, 0, follow=False, substeps=first_steps, limit_gain=settings.limit_gain
+    )
     if len(x) > 1:
         engine.sweep(
             x,

@@ -82,7 +82,19 @@ class CompiledEngine:
         bound = self._unbound if bound is None else bound
         p = self.problem.packed
         sweep(
-            p, x, offsets, rotations, first, last, follow, substeps, target_step, limit_gain, bound, pull, two_sided
+            p,
+            x,
+            offsets,
+            rotations,
+            first,
+            last,
+            follow,
+            substeps,
+            target_step,
+            limit_gain,
+            bound,
+            pull,
+            two_sided,
         )
 
     def costs(self, x: Array, offsets: Array, rotations: Array) -> Array:

@@ -10,23 +10,26 @@ from __future__ import annotations
 import importlib.util
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 LOG = logging.getLogger("bunraku.retarget")
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
 """Whether numba can be imported."""
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 _said: list[str] = []
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(function: F) -> F:
     """Return `function` compiled by numba (without the GIL held, cached on disk), or itself without numba."""
     if not HAS_NUMBA:
         return function
     import numba
 
-    return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})(function)
+    jit: Callable[[F], F] = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+    return jit(function)
 
 
 def say_once(key: str, message: str) -> None:
@@ -47,7 +50,9 @@ def announce_compilation() -> None:
         """Says once that the solver is being compiled."""
 
         def on_start(self, event: Any) -> None:
-            say_once("compile", "compiling the retargeting solver, once on this machine (about half a minute)")
+            say_once(
+                "compile", "compiling the retargeting solver, once on this machine (about half a minute)"
+            )
 
         def on_end(self, event: Any) -> None:
             """Nothing to say."""

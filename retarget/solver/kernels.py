@@ -12,11 +12,18 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bunraku.retarget.solver.jit import compiled
+from bunraku.retarget.solver.problem import Packed
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @compiled
-def forward(p, q, rot, pos, axes):
+def forward(p: Packed, q: Array, rot: Array, pos: Array, axes: Array) -> None:
     """Write link rotations `(n, 3, 3)`, origins `(n, 3)` and joint axes `(n, 3)` in the root frame for `q` `(n,)`."""
     for i in range(p.parent.shape[0]):
         s, c = math.sin(q[i]), math.cos(q[i])
@@ -40,19 +47,22 @@ def forward(p, q, rot, pos, axes):
 
 
 @compiled
-def place(rot, pos, link, point, out):
+def place(rot: Array, pos: Array, link: int, point: Array, out: Array) -> None:
     """Write the position `(3,)` of a point of a link (-1: the root) to `out`."""
     for k in range(3):
         if link < 0:
             out[k] = point[k]
         else:
             out[k] = (
-                pos[link, k] + rot[link, k, 0] * point[0] + rot[link, k, 1] * point[1] + rot[link, k, 2] * point[2]
+                pos[link, k]
+                + rot[link, k, 0] * point[0]
+                + rot[link, k, 1] * point[1]
+                + rot[link, k, 2] * point[2]
             )
 
 
 @compiled
-def rotation_error(target, link_rot, turn, out, f):
+def rotation_error(target: Array, link_rot: Array, turn: Array, out: Array, f: Array) -> None:
     """Write the rotation vector from the frame `link_rot @ turn` to `target`, in the root frame, to `out` `(3,)`.
 
     `f` `(3, 3)` is scratch: `target @ (link_rot @ turn)^T`.
@@ -84,7 +94,20 @@ def rotation_error(target, link_rot, turn, out, f):
 
 
 @compiled
-def linearise(p, q, offsets, rotations, target_step, hessian, gradient, rot, pos, axes, columns, work):
+def linearise(
+    p: Packed,
+    q: Array,
+    offsets: Array,
+    rotations: Array,
+    target_step: float,
+    hessian: Array,
+    gradient: Array,
+    rot: Array,
+    pos: Array,
+    axes: Array,
+    columns: Array,
+    work: Array,
+) -> None:
     """Write the Gauss-Newton Hessian (lower triangle, branch pairs) and the gradient of the tasks at `q`.
 
     Args:
@@ -149,7 +172,7 @@ def linearise(p, q, offsets, rotations, target_step, hessian, gradient, rot, pos
 
 
 @compiled
-def factor_solve(parent, factor, x):
+def factor_solve(parent: Ints, factor: Array, x: Array) -> None:
     """Overwrite the lower triangle with `L^T D L` in tree order, and `x` `(n,)` with the solution of `H x = x`."""
     n = x.shape[0]
     for k in range(n - 1, -1, -1):
@@ -174,7 +197,17 @@ def factor_solve(parent, factor, x):
 
 
 @compiled
-def box_qp(parent, hessian, gradient, low, high, active, x, factor, work):
+def box_qp(
+    parent: Ints,
+    hessian: Array,
+    gradient: Array,
+    low: Array,
+    high: Array,
+    active: NDArray[np.int8],
+    x: Array,
+    factor: Array,
+    work: Array,
+) -> int:
     """Minimise `1/2 x'Hx + g'x` over `low <= x <= high`; `active` `(n,)` is the warm start and the result.
 
     Primal-dual active set: guess which bounds hold (-1 low, 1 high, 0 free), solve, correct all wrong guesses at once

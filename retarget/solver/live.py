@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bunraku.retarget.solver.jit import compiled
-from bunraku.retarget.solver.problem import Problem
+from bunraku.retarget.solver.problem import Packed, Problem
 from bunraku.retarget.solver.sweeps import sweep
 from bunraku.retarget.stages.targets import TargetTable, frame_targets, root_rotation
 
@@ -67,7 +67,7 @@ def make_state(problem: Problem, table: TargetTable) -> State:
 
 
 @compiled
-def take_in(joints, fps_limit, state):
+def take_in(joints: Array, fps_limit: float, state: State) -> int:
     """Take the key points `(22, 3)` of a new frame into the state; return what is wrong with them.
 
     Key points that are not finite stay where they were; `fps_limit` is the longest way of a key point in a frame [m].
@@ -94,7 +94,10 @@ def take_in(joints, fps_limit, state):
     if x * x + y * y > (FLAT * numbers[1]) ** 2:
         turn = math.atan2(y, x) - 0.5 * math.pi - numbers[0]
         turn -= 2.0 * math.pi * math.floor(turn / (2.0 * math.pi) + 0.5)
-        sx, sy = last[LEFT_SHOULDER, 0] - last[RIGHT_SHOULDER, 0], last[LEFT_SHOULDER, 1] - last[RIGHT_SHOULDER, 1]
+        sx, sy = (
+            last[LEFT_SHOULDER, 0] - last[RIGHT_SHOULDER, 0],
+            last[LEFT_SHOULDER, 1] - last[RIGHT_SHOULDER, 1],
+        )
         if not first and abs(turn) > 0.5 * math.pi and x * sx + y * sy < 0.0:
             flags |= NO_HEADING
         else:
@@ -105,7 +108,9 @@ def take_in(joints, fps_limit, state):
 
 
 @compiled
-def live_targets(table, rest, joints, head, has_head, state, jump):
+def live_targets(
+    table: TargetTable, rest: Array, joints: Array, head: Array, has_head: bool, state: State, jump: float
+) -> int:
     """Take in a frame and write its targets into the state.
 
     Args:
@@ -145,7 +150,21 @@ def live_targets(table, rest, joints, head, has_head, state, jump):
 
 
 @compiled
-def live_frame(table, p, rest, joints, head, has_head, state, first_steps, substeps, target_step, gain, bound, jump):
+def live_frame(
+    table: TargetTable,
+    p: Packed,
+    rest: Array,
+    joints: Array,
+    head: Array,
+    has_head: bool,
+    state: State,
+    first_steps: int,
+    substeps: int,
+    target_step: float,
+    gain: float,
+    bound: Array,
+    jump: float,
+) -> int:
     """Solve one frame; the joint angles are in `state.x[1]`, the flags of `live_targets` are returned.
 
     Args:

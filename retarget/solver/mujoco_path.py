@@ -14,6 +14,7 @@ from bunraku.geometry import from_matrix, to_matrix, to_rotvec
 from bunraku.retarget.solver.problem import Problem
 
 Array = NDArray[np.float64]
+Active = NDArray[np.int8]
 
 
 class MujocoKinematics:
@@ -69,7 +70,9 @@ class MujocoKinematics:
         """Return a point of a body in the world."""
         return self.data.xpos[body] + self.data.xmat[body].reshape(3, 3) @ point
 
-    def objective(self, q: Array, offsets: Array, rotations: Array, target_step: float) -> tuple[Array, Array]:
+    def objective(
+        self, q: Array, offsets: Array, rotations: Array, target_step: float
+    ) -> tuple[Array, Array]:
         """Return Hessian `(n, n)` and gradient `(n,)` of the Gauss-Newton model at `q` `(n,)`, damping included."""
         self.update(q)
         settings = self.problem.settings
@@ -87,7 +90,7 @@ class MujocoKinematics:
         return hessian, gradient
 
 
-def box_qp(hessian: Array, gradient: Array, low: Array, high: Array, active: Array) -> Array:
+def box_qp(hessian: Array, gradient: Array, low: Array, high: Array, active: Active) -> Array:
     """Return the minimum `(n,)` of `1/2 x'Hx + g'x` over a box by the primal-dual active set method.
 
     Args:
@@ -144,7 +147,10 @@ class MujocoEngine(MujocoKinematics):
             floor, ceiling = tree.lower, tree.upper
             for neighbour in (before, after if two_sided else None):
                 if neighbour is not None and bound is not None:
-                    floor, ceiling = np.maximum(floor, neighbour - bound), np.minimum(ceiling, neighbour + bound)
+                    floor, ceiling = (
+                        np.maximum(floor, neighbour - bound),
+                        np.minimum(ceiling, neighbour + bound),
+                    )
             if follow and before is not None:
                 x[t] = before
             for _ in range(substeps):
@@ -157,7 +163,7 @@ class MujocoEngine(MujocoKinematics):
                 high = np.maximum(np.minimum(limit_gain * (tree.upper - q), ceiling - q), 0.0)
                 x[t] = np.clip(q + self.solve(hessian, gradient, low, high, active), floor, ceiling)
 
-    def solve(self, hessian: Array, gradient: Array, low: Array, high: Array, active: Array) -> Array:
+    def solve(self, hessian: Array, gradient: Array, low: Array, high: Array, active: Active) -> Array:
         """Return the joint step `(n,)` of one substep."""
         return box_qp(hessian, gradient, low, high, active)
 

@@ -12,12 +12,13 @@ from bunraku.errors import BunrakuError, MissingDependencyError
 from bunraku.retarget.solver.mujoco_path import MujocoEngine
 
 Array = NDArray[np.float64]
+Active = NDArray[np.int8]
 
 
 class ReferenceEngine(MujocoEngine):
     """`MujocoEngine` whose QPs daqp solves."""
 
-    def solve(self, hessian: Array, gradient: Array, low: Array, high: Array, active: Array) -> Array:
+    def solve(self, hessian: Array, gradient: Array, low: Array, high: Array, active: Active) -> Array:
         """Return the joint step `(n,)` of one substep; `active` is not used."""
         try:
             import daqp

@@ -58,7 +58,9 @@ def source_tasks(
         if anchor is not None:
             anchor = f"{side}_{anchor}" if side else anchor
             if anchor not in frames:
-                raise BunrakuError(f"the robot has {name!r} but no {anchor!r}, which its targets are measured from")
+                raise BunrakuError(
+                    f"the robot has {name!r} but no {anchor!r}, which its targets are measured from"
+                )
             anchor = frames[anchor]
         tasks.append(FrameTask(name, frames[point], position, orientation, anchor))
     if not tasks:

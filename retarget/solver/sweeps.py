@@ -5,13 +5,31 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bunraku.retarget.solver.jit import compiled
 from bunraku.retarget.solver.kernels import box_qp, forward, linearise, place, rotation_error
+from bunraku.retarget.solver.problem import Packed
+
+Array = NDArray[np.float64]
 
 
 @compiled
-def sweep(p, x, offsets, rotations, first, last, follow, substeps, target_step, limit_gain, bound, pull, two_sided):
+def sweep(
+    p: Packed,
+    x: Array,
+    offsets: Array,
+    rotations: Array,
+    first: int,
+    last: int,
+    follow: bool,
+    substeps: int,
+    target_step: float,
+    limit_gain: float,
+    bound: Array,
+    pull: float,
+    two_sided: bool,
+) -> int:
     """Solve the frames from `first` to `last` (either may be the larger), writing joint angles into `x`.
 
     Args:
@@ -72,7 +90,7 @@ def sweep(p, x, offsets, rotations, first, last, follow, substeps, target_step, 
 
 
 @compiled
-def costs(p, x, offsets, rotations):
+def costs(p: Packed, x: Array, offsets: Array, rotations: Array) -> Array:
     """Return the objective of every frame and group `(T, G)` at the joint angles `x` `(T, n)`."""
     frames, n = x.shape
     groups = p.task_group.max() + 1
@@ -100,7 +118,7 @@ def costs(p, x, offsets, rotations):
 
 
 @compiled
-def errors(p, x, offsets, rotations):
+def errors(p: Packed, x: Array, offsets: Array, rotations: Array) -> Array:
     """Return position [m] and orientation [rad] error of every task `(T, K, 2)` at the joint angles `x` `(T, n)`."""
     frames, n = x.shape
     out = np.zeros((frames, p.link.shape[0], 2))

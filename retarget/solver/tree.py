@@ -137,17 +137,19 @@ class Tree:
                 pos = base.pos + base.rot @ model.site_pos[site]
                 frames[name] = Frame(base.link, pos, base.rot @ to_matrix(model.site_quat[site]))
         if not rows:
-            raise BunrakuError(f"no joint below body {root_body!r}; name the body that carries trunk and legs")
+            raise BunrakuError(
+                f"no joint below body {root_body!r}; name the body that carries trunk and legs"
+            )
         columns = list(zip(*rows, strict=True))
-        limits = np.array(columns[5])
+        ranges = np.array(columns[5])
         return cls(
             joints=tuple(columns[0]),
             parent=np.array(columns[1], dtype=np.int64),
             offset=np.array(columns[2]),
             rotation=np.array(columns[3]),
             axis=np.array(columns[4]),
-            lower=limits[:, 0].copy(),
-            upper=limits[:, 1].copy(),
+            lower=ranges[:, 0].copy(),
+            upper=ranges[:, 1].copy(),
             qpos=np.array(columns[6], dtype=np.int64),
             dof=np.array(columns[7], dtype=np.int64),
             root_body=root_body,

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bunraku.retarget.solver.jit import compiled
 from bunraku.retarget.stages.limits import MARGIN, bend
 
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
 
 @compiled
-def shin_foot_angle(knee, ankle, toe):
+def shin_foot_angle(knee: Array, ankle: Array, toe: Array) -> float:
     """Return the angle between shin and foot [rad] of points `(3,)`: 0 for toes in line with the shin, pointed down."""
     ax, ay, az = ankle[0] - knee[0], ankle[1] - knee[1], ankle[2] - knee[2]
     bx, by, bz = toe[0] - ankle[0], toe[1] - ankle[1], toe[2] - ankle[2]
@@ -18,7 +24,7 @@ def shin_foot_angle(knee, ankle, toe):
 
 
 @compiled
-def set_ankles(dof, joints, ankles, flat, limits):
+def set_ankles(dof: Array, joints: Array, ankles: Ints, flat: Array, limits: Array) -> None:
     """Overwrite ankle pitches in joint angles, bent smoothly into their limits.
 
     Joint angle zero is a flat foot under a vertical shin. A foot whose line from ankle to toe falls by `flat` has the

@@ -20,7 +20,9 @@ def savitzky_golay(values: ArrayLike, window: int = 7, order: int = 3) -> Array:
     """
     values = np.asarray(values, dtype=np.float64)
     if window % 2 == 0 or window <= order:
-        raise BunrakuError(f"a Savitzky-Golay window is odd and longer than its order; got {window} and {order}")
+        raise BunrakuError(
+            f"a Savitzky-Golay window is odd and longer than its order; got {window} and {order}"
+        )
     frames = len(values)
     window = min(window, frames if frames % 2 else frames - 1)
     if window <= order:

@@ -14,13 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from bunraku.geometry import from_rotvec, rotate
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 PELVIS, LEFT_HIP, RIGHT_HIP = 0, 1, 2
 FLAT = 0.3
 """Below this share of the hips' width their ground vector says nothing: the person lies on a side."""
 
 
-def hip_yaw(joints: ArrayLike) -> tuple[Array, Array]:
+def hip_yaw(joints: ArrayLike) -> tuple[Array, Mask]:
     """Return the continuous heading of each frame `(T,)` [rad] and whether it could be seen `(T,)`.
 
     Where the hips are above one another (lying on a side) or have swapped sides since the frame before, the heading is
@@ -62,7 +63,7 @@ def _wrap(angle: float) -> float:
 
 def align_yaw(
     joints: ArrayLike, reference: Literal["forward", "first"] = "forward"
-) -> tuple[Array, Array, Array]:
+) -> tuple[Array, Array, Mask]:
     """Turn every frame about the vertical through the pelvis, so that the heading stays the same.
 
     Args:

@@ -16,7 +16,7 @@ MARGIN = 0.05
 
 
 @compiled
-def bend(x, lower, upper, margin):
+def bend(x: float, lower: float, upper: float, margin: float) -> float:
     """Return one angle inside its limits: slope 1 up to `margin` before a limit, then falling to 0.
 
     A plain clamp leaves a kink, which is a jump of speed, where a trajectory runs into a limit. Here the last `margin`

@@ -41,7 +41,9 @@ def target_table(problem: Problem, *, whole_pelvis: bool = False) -> TargetTable
         for start, end, name in limb:
             if name not in names:
                 if any(later in names for _, _, later in limb):
-                    raise BunrakuError(f"task table: {name!r} is missing; a limb needs a task for each of its bones")
+                    raise BunrakuError(
+                        f"task table: {name!r} is missing; a limb needs a task for each of its bones"
+                    )
                 break
             task = names.index(name)
             here = problem.tree.locate(problem.rest, problem.frames[task])[0]

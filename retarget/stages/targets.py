@@ -54,7 +54,7 @@ class TargetTable(NamedTuple):
 
 
 @compiled
-def unit(v, out):
+def unit(v: Array, out: Array) -> bool:
     """Write `v` `(3,)` at unit length to `out`, unless it is too short; say whether it was long enough."""
     norm = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
     if not norm > TINY:  # NaN too
@@ -65,7 +65,7 @@ def unit(v, out):
 
 
 @compiled
-def cross(a, b, out):
+def cross(a: Array, b: Array, out: Array) -> None:
     """Write the cross product of `a` and `b` `(3,)` to `out`, another array."""
     out[0] = a[1] * b[2] - a[2] * b[1]
     out[1] = a[2] * b[0] - a[0] * b[2]
@@ -73,7 +73,7 @@ def cross(a, b, out):
 
 
 @compiled
-def basis(up, left, pitch, out, work):
+def basis(up: Array, left: Array, pitch: float, out: Array, work: Array) -> bool:
     """Write the rotation `(3, 3)` with columns forward, left, up to `out`.
 
     `up` is kept exactly, then leant back by `pitch`, the skeleton's rest. Nothing is written, and False returned, if
@@ -95,7 +95,7 @@ def basis(up, left, pitch, out, work):
 
 
 @compiled
-def swing(a, b, out):
+def swing(a: Array, b: Array, out: Array) -> None:
     """Write the rotation `(3, 3)` of the shortest turn from `a` to `b`, units `(3,)`, to `out`."""
     x, y, z = a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
     c = a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
@@ -119,7 +119,18 @@ def swing(a, b, out):
 
 
 @compiled
-def frame_targets(table, rest, joints, head_local, has_head, offsets, rotations, ends, chest, work):
+def frame_targets(
+    table: TargetTable,
+    rest: Array,
+    joints: Array,
+    head_local: Array,
+    has_head: bool,
+    offsets: Array,
+    rotations: Array,
+    ends: Array,
+    chest: Array,
+    work: Array,
+) -> int:
     """Write the targets of one frame; where a direction cannot be told, the values already there are kept.
 
     Args:
@@ -130,7 +141,7 @@ def frame_targets(table, rest, joints, head_local, has_head, offsets, rotations,
         has_head: Whether `head_local` is given.
         offsets: Out `(K, 3)` [m].
         rotations: Out `(K, 3, 3)`.
-        ends: In and out, the ends of the bones against their anchor `(B, 3)`, then their directions `(B, 3)`: `(2B, 3)`.
+        ends: In and out, the ends of the bones against their anchor `(B, 3)`, then directions: `(2B, 3)`.
         chest: In and out, the chest's rotation `(3, 3)`.
         work: Scratch `(9, 3)`.
 
@@ -163,7 +174,9 @@ def frame_targets(table, rest, joints, head_local, has_head, offsets, rotations,
             if task >= 0:
                 offsets[task, k] = ends[b, k]
     if table.head >= 0:
-        lacking += head_target(table, rest[1], joints, head_local, has_head, offsets, rotations, chest, v, w, d, work)
+        lacking += head_target(
+            table, rest[1], joints, head_local, has_head, offsets, rotations, chest, v, w, d, work
+        )
     for f in range(table.feet.shape[0]):
         task, knee, ankle, toe = table.feet[f, 0], table.feet[f, 1], table.feet[f, 2], table.feet[f, 3]
         for k in range(3):
@@ -178,14 +191,29 @@ def frame_targets(table, rest, joints, head_local, has_head, offsets, rotations,
 
 
 @compiled
-def head_target(table, pitch, joints, head_local, has_head, offsets, rotations, chest, v, w, d, work):
+def head_target(
+    table: TargetTable,
+    pitch: float,
+    joints: Array,
+    head_local: Array,
+    has_head: bool,
+    offsets: Array,
+    rotations: Array,
+    chest: Array,
+    v: Array,
+    w: Array,
+    d: Array,
+    work: Array,
+) -> int:
     """Write the head's offset and rotation; return 1 if neck and head coincide, else 0."""
     task, turn = table.head, work[6:9]
     if has_head:
         for k in range(3):
             for m in range(3):
                 rotations[task, k, m] = (
-                    chest[k, 0] * head_local[0, m] + chest[k, 1] * head_local[1, m] + chest[k, 2] * head_local[2, m]
+                    chest[k, 0] * head_local[0, m]
+                    + chest[k, 1] * head_local[1, m]
+                    + chest[k, 2] * head_local[2, m]
                 )
     else:
         for k in range(3):
@@ -213,7 +241,9 @@ def head_target(table, pitch, joints, head_local, has_head, offsets, rotations, 
 
 
 @compiled
-def root_rotation(joints, whole, spine_pitch, heading, out, work):
+def root_rotation(
+    joints: Array, whole: bool, spine_pitch: float, heading: float, out: Array, work: Array
+) -> bool:
     """Write the rotation of the person's root `(3, 3)` to `out`: its heading, or the whole pelvis.
 
     Args:
@@ -252,7 +282,18 @@ def root_rotation(joints, whole, spine_pitch, heading, out, work):
 
 
 @compiled
-def clip_targets(table, rest, joints, headings, heads, has_heads, offsets, rotations, roots, lacking):
+def clip_targets(
+    table: TargetTable,
+    rest: Array,
+    joints: Array,
+    headings: Array,
+    heads: Array,
+    has_heads: bool,
+    offsets: Array,
+    rotations: Array,
+    roots: Array,
+    lacking: Ints,
+) -> None:
     """Write the targets of a clip, frame by frame.
 
     Args:
@@ -289,5 +330,14 @@ def clip_targets(table, rest, joints, headings, heads, has_heads, offsets, rotat
             for k in range(3):
                 local[i, k] = root[0, k] * x + root[1, k] * y + root[2, k] * z
         lacking[t] = missed + frame_targets(
-            table, rest, local, heads[t if has_heads else 0], has_heads, offsets[t], rotations[t], ends, chest, work
+            table,
+            rest,
+            local,
+            heads[t if has_heads else 0],
+            has_heads,
+            offsets[t],
+            rotations[t],
+            ends,
+            chest,
+            work,
         )

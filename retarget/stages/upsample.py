@@ -47,7 +47,12 @@ def upsample(
     slope = monotone_slopes(delta)
     s2 = s * s
     rise = s2 * (3.0 - 2.0 * s)
-    out = y[left] + rise * delta[left] + (s * (1.0 - s) * (1.0 - s)) * slope[left] - (s2 * (1.0 - s)) * slope[left + 1]
+    out = (
+        y[left]
+        + rise * delta[left]
+        + (s * (1.0 - s) * (1.0 - s)) * slope[left]
+        - (s2 * (1.0 - s)) * slope[left + 1]
+    )
     # between two knots up to the last bit
     return np.clip(out, np.minimum(y[left], y[left + 1]), np.maximum(y[left], y[left + 1]))
 

@@ -49,11 +49,19 @@ def leg(side: str, sign: int) -> str:
 
 def xml() -> str:
     """Return the MJCF."""
-    head = body("head", f"0 0 {HEAD}", [("head_pitch", "0 1 0", -0.6, 0.8), ("head_roll", "1 0 0", -0.5, 0.5)])
+    head = body(
+        "head", f"0 0 {HEAD}", [("head_pitch", "0 1 0", -0.6, 0.8), ("head_roll", "1 0 0", -0.5, 0.5)]
+    )
     neck = body("neck_linkage", "0 0 0.1", [("neck_yaw", "0 0 1", -1.4, 1.4)], head)
-    waist = [("chest_yaw", "0 0 1", -1.2, 1.2), ("chest_roll", "1 0 0", -0.5, 0.5), ("chest_pitch", "0 1 0", -0.4, 1.0)]
+    waist = [
+        ("chest_yaw", "0 0 1", -1.2, 1.2),
+        ("chest_roll", "1 0 0", -0.5, 0.5),
+        ("chest_pitch", "0 1 0", -0.4, 1.0),
+    ]
     chest = body("chest", "0 0 0.03", waist, arm("left", 1) + arm("right", -1) + neck)
-    root = f'<body name="waist" pos="0 0 0.3"><geom size=".02"/>{chest}{leg("left", 1)}{leg("right", -1)}</body>'
+    root = (
+        f'<body name="waist" pos="0 0 0.3"><geom size=".02"/>{chest}{leg("left", 1)}{leg("right", -1)}</body>'
+    )
     return f'<mujoco><compiler angle="radian"/><worldbody>{root}</worldbody></mujoco>'
 
 
