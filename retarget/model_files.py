@@ -33,11 +33,15 @@ def read_model(path: Path) -> mujoco.MjSpec:
     try:
         tag = ElementTree.parse(path).getroot().tag
     except (ElementTree.ParseError, UnicodeDecodeError) as error:
-        raise FileFormatError(f"{path} is not XML ({error}); a robot model is an MJCF or URDF file") from error
+        raise FileFormatError(
+            f"{path} is not XML ({error}); a robot model is an MJCF or URDF file"
+        ) from error
     if tag not in ("mujoco", "robot"):
         raise FileFormatError(f"{path} is neither MJCF (<mujoco>) nor URDF (<robot>), but <{tag}>")
     try:
-        spec = mujoco.MjSpec.from_string(_urdf(path)) if tag == "robot" else mujoco.MjSpec.from_file(str(path))
+        spec = (
+            mujoco.MjSpec.from_string(_urdf(path)) if tag == "robot" else mujoco.MjSpec.from_file(str(path))
+        )
         _strip(spec)
         spec.compile()
     except ValueError as error:
@@ -81,7 +85,9 @@ def _urdf(path: Path) -> str:
                     link.remove(element)
                     lost += kind == "collision"
     if lost:
-        LOG.warning("%s: %d collision meshes were not found; self-collisions of those links are not seen", path, lost)
+        LOG.warning(
+            "%s: %d collision meshes were not found; self-collisions of those links are not seen", path, lost
+        )
     links = [link.get("name") for link in robot.findall("link")]
     children = {child.get("link") for child in robot.iter("child")}
     if "world" not in links:
@@ -96,7 +102,12 @@ def _urdf(path: Path) -> str:
         robot.remove(old)
     options = ElementTree.SubElement(robot, "mujoco")
     ElementTree.SubElement(
-        options, "compiler", fusestatic="false", discardvisual="true", balanceinertia="true", strippath="false"
+        options,
+        "compiler",
+        fusestatic="false",
+        discardvisual="true",
+        balanceinertia="true",
+        strippath="false",
     )
     return ElementTree.tostring(robot, encoding="unicode")
 
