@@ -17,6 +17,7 @@ COMMANDS: dict[str, str] = {
     "replay": "show recorded episodes in the viewer",
     "render": "render recorded episodes to a video",
     "bench": "measure speed against a named peer, in one run",
+    "robots": "list the humanoids, or describe a new one by reading its model",
     "calibrate": "find out which way the operator faces, and save it in a profile",
 }
 """Command (its file in this package, and its name): what it does."""
