@@ -50,8 +50,8 @@ MAX_SPEED = 8.0
 """Faster than this against the pelvis a key point is taken to have jumped [m/s]; a fast punch reaches 9 at the fist."""
 LENGTH_CHANGE = 0.15
 """Relative deviation from the median bone length that counts."""
-REACH = 0.01
-"""Position error that counts as out of reach [m]."""
+REACH = 0.08
+"""Position error that counts as out of reach, as a share of the farthest target's distance from its anchor (a leg)."""
 
 BONES = ((1, 4), (4, 7), (2, 5), (5, 8), (16, 18), (18, 20), (17, 19), (19, 21))
 """Limb bones by their key points."""
@@ -95,17 +95,19 @@ def input_flags(joints: Array, fps: float) -> Flags:
     return flags
 
 
-def solution_flags(x: Array, errors: Array, weights: Array, bound: Array | None) -> Flags:
+def solution_flags(x: Array, errors: Array, offsets: Array, weights: Array, bound: Array | None) -> Flags:
     """Return what is wrong with solved joint angles `(T, n)`: targets out of reach, joints at the speed bound, `(T,)`.
 
     Args:
         x: Joint angles `(T, n)` [rad].
         errors: Position error of each task `(T, K)` [m].
+        offsets: Targets relative to their anchors `(T, K, 3)` [m].
         weights: Squared position weight of each task `(K,)`.
         bound: Largest joint step `(n,)` [rad], or None.
     """
     flags = np.zeros(len(x), dtype=np.int64)
-    flags[(errors[:, weights > 0.0] > REACH).any(axis=1)] |= Degraded.OUT_OF_REACH
+    far = errors > REACH * np.linalg.norm(offsets, axis=-1).max(axis=1, keepdims=True)
+    flags[far[:, weights > 0.0].any(axis=1)] |= Degraded.OUT_OF_REACH
     if bound is not None and len(x) > 1:
         flags[1:][(np.abs(np.diff(x, axis=0)) >= bound * (1.0 - 1e-6)).any(axis=1)] |= Degraded.SPEED_BOUND
     return flags

@@ -313,7 +313,7 @@ class Retargeter:
         else:
             solved = track(self.engine, offsets, rotations, self._first_steps, bound)
         errors = self.engine.errors(solved, offsets, rotations)
-        flags |= diagnostics.solution_flags(solved, errors[:, :, 0], problem.packed.weights[:, 0], bound)
+        flags |= diagnostics.solution_flags(solved, errors[:, :, 0], offsets, problem.packed.weights[:, 0], bound)
 
         dof = solved
         if options.filter != "none":

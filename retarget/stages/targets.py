@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 PELVIS, LEFT_HIP, RIGHT_HIP, SPINE2, SPINE3 = 0, 1, 2, 6, 9
 NECK, LEFT_COLLAR, RIGHT_COLLAR, HEAD, LEFT_SHOULDER, RIGHT_SHOULDER = 12, 13, 14, 15, 16, 17
 NARROW = 0.02
-"""Collars nearer than this do not tell left from right; the shoulders do [m]."""
+"""Collars nearer than this to one another or to spine3 tell no direction; shoulders or trunk do [m]."""
 TINY = 1e-6
 """Bones shorter than this have no direction; the last one is kept [m]."""
 
@@ -153,6 +153,9 @@ def frame_targets(
     for k in range(3):
         v[k] = 0.5 * (joints[LEFT_COLLAR, k] + joints[RIGHT_COLLAR, k]) - joints[SPINE3, k]
         w[k] = joints[LEFT_COLLAR, k] - joints[RIGHT_COLLAR, k]
+    if v[0] * v[0] + v[1] * v[1] + v[2] * v[2] < NARROW * NARROW:  # collars at spine3, as in CMU skeletons
+        for k in range(3):
+            v[k] = joints[NECK, k] - joints[PELVIS, k]
     if w[0] * w[0] + w[1] * w[1] + w[2] * w[2] < NARROW * NARROW:  # collars in one point, as in CMU skeletons
         for k in range(3):
             w[k] = joints[LEFT_SHOULDER, k] - joints[RIGHT_SHOULDER, k]

@@ -43,16 +43,11 @@ def upsample(
     s = (times - left).reshape((-1,) + (1,) * (y.ndim - 1))
     delta = np.diff(y, axis=0)
     if method == "linear":
-        return y[left] + s * delta[left]
-    slope = monotone_slopes(delta)
-    s2 = s * s
-    rise = s2 * (3.0 - 2.0 * s)
-    out = (
-        y[left]
-        + rise * delta[left]
-        + (s * (1.0 - s) * (1.0 - s)) * slope[left]
-        - (s2 * (1.0 - s)) * slope[left + 1]
-    )
+        out = y[left] + s * delta[left]
+    else:
+        slope = monotone_slopes(delta)
+        start, end = s * (1.0 - s) * (1.0 - s), s * s * (1.0 - s)
+        out = y[left] + s * s * (3.0 - 2.0 * s) * delta[left] + start * slope[left] - end * slope[left + 1]
     # between two knots up to the last bit
     return np.clip(out, np.minimum(y[left], y[left + 1]), np.maximum(y[left], y[left + 1]))
 
