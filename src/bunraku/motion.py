@@ -74,6 +74,8 @@ class HumanMotion:
     """Licence of the motion, where known."""
     head_quat: Array | None = None
     """Orientation of the head in the frame of the chest `(N, 4)`, unit, w, x, y, z, where the source has it."""
+    notes: tuple[str, ...] = ()
+    """What was assumed or changed on reading, one sentence each."""
 
     def __post_init__(self) -> None:
         """Check shapes and values."""
@@ -107,6 +109,7 @@ class HumanMotion:
         """Write the motion as `.npz`."""
         arrays: dict[str, Any] = {"joints": self.joints, "fps": np.float64(self.fps), "up": "z"}
         arrays |= {"joint_names": np.array(self.joint_names), "source": self.source, "licence": self.licence}
+        arrays["notes"] = np.array(self.notes, dtype=str)
         if self.head_quat is not None:
             arrays["head_quat"] = self.head_quat
         _write(Path(path), HUMAN_KIND, arrays, force)
@@ -127,6 +130,7 @@ class HumanMotion:
                 source=str(arrays["source"]),
                 licence=str(arrays["licence"]),
                 head_quat=arrays.get("head_quat"),
+                notes=tuple(str(note) for note in arrays.get("notes", ())),
             )
 
 
