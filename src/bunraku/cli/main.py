@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "screw": "play an arm that drives a screw, and check it against MuJoCo",
     "bench": "measure speed against a named peer, in one run",
     "wbc": "solve and check the planar whole-body control problem",
+    "robots": "list the humanoids, or describe a new one by reading its model",
     "calibrate": "find out which way the operator faces, and save it in a profile",
 }
 """Command (its file in this package, and its name): what it does."""
