@@ -80,15 +80,15 @@ def _write(group: h5py.Group, episode: Episode, number: int) -> None:
     # the last row ends the episode even where the recording was stopped by hand
     truncated = episode.truncated.copy()
     truncated[-1] |= not episode.terminated[-1]
-    rows = {
+    rows: dict[str, Any] = {
         "actions": np.asarray(episode.actions, dtype=np.float32),
         "rewards": np.asarray(episode.rewards, dtype=np.float64),
         "terminations": episode.terminated,
         "truncations": truncated,
         "infos/success": np.concatenate([[False], episode.success]),
     }
-    for key, array in rows.items():
-        group.create_dataset(key, data=array, maxshape=(None, *array.shape[1:]), chunks=True)
+    for key, column in rows.items():
+        group.create_dataset(key, data=column, maxshape=(None, *column.shape[1:]), chunks=True)
 
 
 def _spaces(source: Source, episode: Episode) -> tuple[dict[str, Any], dict[str, Any], str | None]:

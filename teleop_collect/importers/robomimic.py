@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -85,7 +86,7 @@ def _episodes(
         label = labels.get(name, episode.label)
         if label == "unlabelled" and success is not None:
             label = "success" if bool(success) else "failure"
-        changes = {"label": label, "sim_time": np.arange(len(episode)) / (fps or 1.0)}
+        changes: dict[str, Any] = {"label": label, "sim_time": np.arange(len(episode)) / (fps or 1.0)}
         if label == "success" and not episode.success.any():
             solved = episode.terminated.copy()
             changes["success"] = solved

@@ -72,7 +72,7 @@ def thin(source: h5py.Group, target: h5py.Group, every: int, actions: str, note:
         if name in AFTER or name.startswith(f"{NEXT_OBS}/"):
             return blocks[:, -1]
         if rows.dtype == np.bool_:
-            return blocks.any(axis=1)
+            return np.asarray(blocks.any(axis=1))
         if name in _FLAG_SETS:
             return np.bitwise_or.reduce(blocks, axis=1)
         return blocks[:, 0]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -64,8 +65,8 @@ def validate(path: str | Path, told: Callable[[], None] = lambda: None) -> list[
         seeds: dict[str, str] = {}
         bytes_there = Path(path).stat().st_size
         for name in file.guarded(lambda: _groups(file.root)):
-            found += _guarded(file.root, name, lambda g, n=name: _episode_findings(file, n, g, bytes_there))
-            found += _guarded(file.root, name, lambda g, n=name: _seed_findings(n, g, seeds))
+            found += _guarded(file.root, name, partial(_episode_findings, file, name, bytes_there))
+            found += _guarded(file.root, name, partial(_seed_findings, name, seeds))
             told()
     return found
 
@@ -163,7 +164,7 @@ def _file_findings(file: EpisodeFile) -> Iterator[Finding]:
             )
 
 
-def _episode_findings(file: EpisodeFile, name: str, group: h5py.Group, bytes_there: int) -> Iterator[Finding]:
+def _episode_findings(file: EpisodeFile, name: str, bytes_there: int, group: h5py.Group) -> Iterator[Finding]:
     where = f"/{DATA}/{name}"
     missing = [key for key in _NEEDED if key not in group]
     if "num_samples" not in group.attrs:
@@ -243,7 +244,7 @@ def _meaning_findings(file: EpisodeFile, where: str, group: h5py.Group) -> Itera
         )
 
 
-def _seed_findings(name: str, group: h5py.Group, seen: dict[str, str]) -> Iterator[Finding]:
+def _seed_findings(name: str, seen: dict[str, str], group: h5py.Group) -> Iterator[Finding]:
     meta: dict[str, Any] = json.loads(group.attrs.get("meta", "{}"))
     seed = group.attrs.get("seed", meta.get("seed"))
     if seed is None:
