@@ -42,6 +42,7 @@ MOTION_SOURCES = Group("motion source", "bunraku.retarget.sources", "bunraku.mot
 MOTION_EXPORTERS = Group(
     "motion format", "bunraku.retarget.exporters", "bunraku.motion_exporters", "EXPORTER"
 )
+IMPORTERS = Group("import format", "bunraku.teleop_collect.importers", "bunraku.importers", "IMPORTER")
 TASKS = Group("environment", "bunraku.envs.tasks", "bunraku.tasks", "TASK")
 
 
