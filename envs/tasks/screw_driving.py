@@ -13,11 +13,16 @@ from numpy.typing import NDArray
 
 from bunraku.control.rates import Rates
 from bunraku.control.yaw_pitch_pitch import ReachError, reachable
-from bunraku.device import HandName
 from bunraku.envs import screw_workpiece as workpiece
 from bunraku.envs.options import check_choice, check_known, check_positive, vector_option
 from bunraku.envs.scene import table_scene
-from bunraku.envs.screw_control import PREFIX, SCREW_CONTROL_MODES, ScrewArmControl, ScrewControlMode, joints_for
+from bunraku.envs.screw_control import (
+    PREFIX,
+    SCREW_CONTROL_MODES,
+    ScrewArmControl,
+    ScrewControlMode,
+    joints_for,
+)
 from bunraku.envs.screw_operator import ScrewOperatorArm
 from bunraku.envs.screw_thread import Thread
 from bunraku.geometry import Array, from_matrix
@@ -186,9 +191,7 @@ class ScrewDriving:
         self._wrench_at, self._peak_at = slice(memory, memory + 6), memory + 6
         self._memory_size = memory + 7
         self.model = self._build()
-        self._mocap = {
-            name: int(self.model.body(name).mocapid[0]) for name in ("board", "screw_place")
-        }
+        self._mocap = {name: int(self.model.body(name).mocapid[0]) for name in ("board", "screw_place")}
         bound = np.zeros(_SIZE)
         for name, at in LAYOUT.items():
             bound[at] = _BOUNDS[name]
@@ -305,7 +308,9 @@ class ScrewDriving:
         contact = self._contact
         # the sensor gives what the bit does to others
         force, torque = -contact[..., 0:3], -contact[..., 3:6]
-        arm = np.where(force.any(axis=-1, keepdims=True), contact[..., 6:9] - self._control.tool_state[..., :3], 0.0)
+        arm = np.where(
+            force.any(axis=-1, keepdims=True), contact[..., 6:9] - self._control.tool_state[..., :3], 0.0
+        )
         self._sum[..., :3] += force
         self._sum[..., 3:] += torque + _cross(arm, force)
         self._axial_peak = np.maximum(self._axial_peak, force[..., 2])

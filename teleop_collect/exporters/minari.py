@@ -81,7 +81,6 @@ def _write(group: h5py.Group, episode: Episode, number: int) -> None:
     truncated = episode.truncated.copy()
     truncated[-1] |= not episode.terminated[-1]
     rows: dict[str, np.ndarray] = {
-    rows: dict[str, Any] = {
         "actions": np.asarray(episode.actions, dtype=np.float32),
         "rewards": np.asarray(episode.rewards, dtype=np.float64),
         "terminations": episode.terminated,
@@ -90,8 +89,6 @@ def _write(group: h5py.Group, episode: Episode, number: int) -> None:
     }
     for key, values in rows.items():
         group.create_dataset(key, data=values, maxshape=(None, *values.shape[1:]), chunks=True)
-    for key, column in rows.items():
-        group.create_dataset(key, data=column, maxshape=(None, *column.shape[1:]), chunks=True)
 
 
 def _spaces(source: Source, episode: Episode) -> tuple[dict[str, Any], dict[str, Any], str | None]:
