@@ -2,12 +2,12 @@
 
 | `control_mode` | action, each in [-1, 1] | at 1 |
 |---|---|---|
-| `tip_spin` | 3: moves the target of the bit's lowest point along world x, y, z; 1: turns the bit's | 0.2 m/s, 5 rad/s |
+| `tip_spin` | 3: moves the target of the bit's lowest point along x, y, z; 1: turns the bit's | 0.2 m/s, 5 rad/s |
 | `joint_delta` | 5: moves the targets of yaw, shoulder, elbow, level and spin | the joint's speed limit |
 
-With `tip_spin` the driver stays vertical: the wrist's target is minus the sum of the two pitches. Inverse kinematics is closed
-(`bunraku.control.yaw_pitch_pitch`), at every tick. Targets keep within a leash of what they drive, so that a blocked
-bit is pressed or turned with a bounded force.
+With `tip_spin` the driver stays vertical: the wrist's target is minus the sum of the two pitches. Inverse kinematics is
+in closed form (`bunraku.control.yaw_pitch_pitch`), at every tick. Targets keep within a leash of what they drive, so
+that a blocked bit is pressed or turned with a bounded force.
 
 The targets (tip, spin) and commanded joints stand in `userdata`.
 """
@@ -62,7 +62,8 @@ def within_reach(bit: Array) -> Array:
     offset = bit - shoulder
     distance = np.sqrt((offset * offset).sum(axis=-1, keepdims=True))
     near, far = figures.ARM.reach()
-    return shoulder + offset * (np.minimum(np.maximum(distance, near + _MARGIN), far - _MARGIN) / distance)
+    allowed = np.minimum(np.maximum(distance, near + _MARGIN), far - _MARGIN)
+    return np.asarray(shoulder + offset * (allowed / distance))
 
 
 class ScrewArmControl:

@@ -77,9 +77,7 @@ class Scripted:
         if style == "mouse":
             self.frame = "z_up"
             trembling = self._faults != Faults.none()
-            self._caps = {
-                hand: SimulatedCap(scale, precision, trembling, rng.spawn(1)[0]) for hand in HANDS
-            }
+            self._caps = {hand: SimulatedCap(scale, precision, trembling, rng.spawn(1)[0]) for hand in HANDS}
         self._trackers = {hand: FaultyTracker(self._faults, rng.spawn(1)[0]) for hand in HANDS}
         self._views: deque[OperatorView] = deque(maxlen=256)
         self._episode = -1
