@@ -40,7 +40,7 @@ LEASH = 0.02
 SPIN_LEASH = 0.4
 """The bit's target keeps within this of the bit [rad]: twice what asks for its full torque."""
 JOINT_LEASH = 0.15
-"""With `joint_delta`, commands keep within this of the joints [rad]."""
+"""With `joint_delta`, commands keep within this of the joints, or within a step and a half at full speed [rad]."""
 WORKSPACE = np.array([[0.10, -0.10, -0.012], [0.30, 0.10, 0.20]])
 """Lower and upper corner of the box for the tip's target [m]."""
 _MARGIN = 0.0005
@@ -88,6 +88,7 @@ class ScrewArmControl:
         self._target_at, self._command_at = slice(start, start + 4), slice(start + 4, start + 9)
         self._linear, self._spin = LINEAR_SPEED * rates.step, SPIN_SPEED * rates.step
         self._step_limit = np.array(ROBOT.speed_limit) * rates.step
+        self._joint_leash = np.maximum(JOINT_LEASH, 1.5 * self._step_limit)
         self._feed_forward = np.array(ROBOT.velocity_lag) / rates.tick
         self._low, self._high = figures.ARM.ranges.T
 
@@ -159,9 +160,8 @@ class ScrewArmControl:
             self._old, self._way = old, self.target_state - old
             return
         q = self.qpos
-        wanted = np.minimum(
-            np.maximum(self._command + self._step_limit * action, q - JOINT_LEASH), q + JOINT_LEASH
-        )
+        wanted = self._command + self._step_limit * action
+        wanted = np.minimum(np.maximum(wanted, q - self._joint_leash), q + self._joint_leash)
         wanted[..., :3] = np.minimum(np.maximum(wanted[..., :3], self._low), self._high)
         self._old, self._way = self._command.copy(), wanted - self._command
         self.target_state[..., :3] = self.tool_state[..., :3]

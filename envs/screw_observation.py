@@ -67,16 +67,21 @@ class Work:
     @classmethod
     def of(cls, seen: Array, bit_angle: float) -> Work:
         """Return how the work stands in an observation `(45,)`, with the bit's angle in any number of turns."""
-        stage, depth = seen[LAYOUT["stage"]], float(seen[LAYOUT["screw_depth"]][0])
+        depth = float(seen[LAYOUT["screw_depth"]][0])
+        tip, top = seen[LAYOUT["tip_pos"]], seen[LAYOUT["screw_top"]]
+        offset = tip - top
+        inside = bool(offset[2] < -ENGAGED_DEPTH and np.hypot(offset[0], offset[1]) < ENGAGED_OFFSET)
+        # a screw that is barely deep is driven on, but not taken up again once the bit has left it
+        deep = depth >= figures.SCREW_SINK + DEEP_MARGIN or (depth >= figures.SCREW_SINK and not inside)
         cosine, sine = seen[LAYOUT["recess_offset"]]
         return cls(
-            tip=seen[LAYOUT["tip_pos"]],
-            top=seen[LAYOUT["screw_top"]],
+            tip=tip,
+            top=top,
             bit_angle=bit_angle,
             apart=float(np.arctan2(sine, cosine)) / 4.0,
             depth=depth,
-            in_recess=bool(stage[1] + stage[2] > 0.0),
-            deep=depth >= figures.SCREW_SINK + DEEP_MARGIN,
+            in_recess=inside,
+            deep=deep,
             force=seen[LAYOUT["force"]],
         )
 
