@@ -2,12 +2,12 @@
 
 | `control_mode` | action, each in [-1, 1] | at 1 |
 |---|---|---|
-| `tip_spin` | 3: moves the target of the bit's lowest point along world x, y, z; 1: turns the bit's | 0.2 m/s, 5 rad/s |
+| `tip_spin` | 3: moves the target of the bit's lowest point along x, y, z; 1: turns the bit's | 0.2 m/s, 5 rad/s |
 | `joint_delta` | 5: moves the targets of yaw, shoulder, elbow, level and spin | the joint's speed limit |
 
-With `tip_spin` the driver stays vertical: the wrist's target is minus the sum of the two pitches. Inverse kinematics is closed
-(`bunraku.control.yaw_pitch_pitch`), at every tick. Targets keep within a leash of what they drive, so that a blocked
-bit is pressed or turned with a bounded force.
+With `tip_spin` the driver stays vertical: the wrist's target is minus the sum of the two pitches. Inverse kinematics is
+in closed form (`bunraku.control.yaw_pitch_pitch`), at every tick. Targets keep within a leash of what they drive, so
+that a blocked bit is pressed or turned with a bounded force.
 
 The targets (tip, spin) and commanded joints stand in `userdata`.
 """
@@ -40,7 +40,7 @@ LEASH = 0.02
 SPIN_LEASH = 0.4
 """The bit's target keeps within this of the bit [rad]: twice what asks for its full torque."""
 JOINT_LEASH = 0.15
-"""With `joint_delta`, commands keep within this of the joints [rad]."""
+"""With `joint_delta`, commands keep within this of the joints, or within a step and a half at full speed [rad]."""
 WORKSPACE = np.array([[0.10, -0.10, -0.012], [0.30, 0.10, 0.20]])
 """Lower and upper corner of the box for the tip's target [m]."""
 _MARGIN = 0.0005
@@ -62,7 +62,8 @@ def within_reach(bit: Array) -> Array:
     offset = bit - shoulder
     distance = np.sqrt((offset * offset).sum(axis=-1, keepdims=True))
     near, far = figures.ARM.reach()
-    return shoulder + offset * (np.minimum(np.maximum(distance, near + _MARGIN), far - _MARGIN) / distance)
+    allowed = np.minimum(np.maximum(distance, near + _MARGIN), far - _MARGIN)
+    return np.asarray(shoulder + offset * (allowed / distance))
 
 
 class ScrewArmControl:
@@ -87,6 +88,7 @@ class ScrewArmControl:
         self._target_at, self._command_at = slice(start, start + 4), slice(start + 4, start + 9)
         self._linear, self._spin = LINEAR_SPEED * rates.step, SPIN_SPEED * rates.step
         self._step_limit = np.array(ROBOT.speed_limit) * rates.step
+        self._joint_leash = np.maximum(JOINT_LEASH, 1.5 * self._step_limit)
         self._feed_forward = np.array(ROBOT.velocity_lag) / rates.tick
         self._low, self._high = figures.ARM.ranges.T
 
@@ -158,9 +160,8 @@ class ScrewArmControl:
             self._old, self._way = old, self.target_state - old
             return
         q = self.qpos
-        wanted = np.minimum(
-            np.maximum(self._command + self._step_limit * action, q - JOINT_LEASH), q + JOINT_LEASH
-        )
+        wanted = self._command + self._step_limit * action
+        wanted = np.minimum(np.maximum(wanted, q - self._joint_leash), q + self._joint_leash)
         wanted[..., :3] = np.minimum(np.maximum(wanted[..., :3], self._low), self._high)
         self._old, self._way = self._command.copy(), wanted - self._command
         self.target_state[..., :3] = self.tool_state[..., :3]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from bunraku.envs.screw_control import LINEAR_SPEED, SPIN_SPEED
-from bunraku.envs.tasks.screw_driving import CLEAR, LAYOUT
+from bunraku.envs.screw_observation import CLEAR, LAYOUT
 from bunraku.geometry import Array
 from bunraku.screw import figures
 
@@ -77,4 +77,5 @@ def expert(observation: Array, step: float = 0.05) -> Array:
     align = (-apart - seen["bit_lead"][..., 0]) / (SPIN_SPEED * step)
     drive = SPIN_LEAD * np.minimum(np.maximum((force / press - 0.3) / 0.4, 0.0), 1.0)
     spin = np.where(deep, -seen["bit_lead"][..., 0] / (SPIN_SPEED * step), np.where(in_recess, drive, align))
-    return np.minimum(np.maximum(np.concatenate([move, spin[..., None]], axis=-1), -1.0), 1.0)
+    action = np.concatenate([move, spin[..., None]], axis=-1)
+    return np.asarray(np.minimum(np.maximum(action, -1.0), 1.0))

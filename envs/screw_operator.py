@@ -20,11 +20,12 @@ import numpy as np
 
 from bunraku.device import HandName
 from bunraku.envs.screw_control import ScrewArmControl, spun
+from bunraku.envs.screw_observation import Work
 from bunraku.geometry import Array, Pose
 from bunraku.screw import figures
 
 if TYPE_CHECKING:
-    from bunraku.envs.tasks.screw_driving import ScrewDriving, Work
+    from bunraku.envs.tasks.screw_driving import ScrewDriving
 
 LEAD = 1.2
 """How far the guide turns ahead of the bit [rad]."""

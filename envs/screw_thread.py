@@ -1,14 +1,14 @@
 """The screw's thread: friction that grows with depth, a crossed start, a worn recess.
 
-MuJoCo couples the screw's slide to its turn; what else a thread does is here. Its friction is Coulomb's, smoothed around
-rest: the torque `tau(depth) w / max(|w|, w0)` against the speed w, with
+MuJoCo couples the screw's slide to its turn; what else a thread does is here. Its friction is Coulomb's, smoothed
+around rest: the torque `tau(depth) w / max(|w|, w0)` against the speed w, with
 
     tau(depth) = factor * (FRICTION_START + FRICTION_GROWTH * depth / SCREW_SINK) [* CROSSED if crossed]
 
 It is applied as a damping `tau / max(|w|, w0)` that every tick sets anew, so that it always takes energy out.
-The thread catches when the screw has turned by `CATCH`. If the screw then leans by more than `CROSS_TILT`, it has caught
-askew: it is crossed and soon jams. Turned back out, it can start anew. A bit that turns in the recess while it is pressed
-on it, but does not take the screw along, wears the recess; `WEAR_LIMIT` of that and it is stripped.
+The thread catches when the screw has turned by `CATCH`. If the screw then leans by more than `CROSS_TILT`, it has
+caught askew: it is crossed and soon jams. Turned back out, it can start anew. A bit that is pressed on the screw and
+turns without taking it along wears the recess; `WEAR_LIMIT` of that and it is stripped.
 
 `factor`, `crossed`, `caught` and `wear` stand in `userdata`.
 """

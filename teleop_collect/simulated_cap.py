@@ -100,4 +100,4 @@ class SimulatedCap:
         largest = float(np.abs(speed).max())
         if largest > 1.0:
             speed = speed / largest
-        return np.sign(speed) * np.interp(np.abs(speed), _RESPONSES, _DEFLECTIONS)
+        return np.asarray(np.sign(speed) * np.interp(np.abs(speed), _RESPONSES, _DEFLECTIONS))

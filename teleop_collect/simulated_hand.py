@@ -2,9 +2,9 @@
 
 It does what a person does who sees a tool and a goal on a screen: look, react, squeeze the trigger, move the hand
 along a minimum-jerk stroke (Flash and Hogan, 1985) by what separates the two, divided by the scale it is used to,
-look again. The hand stays within a ball, and its wrist within a range; when there is no room left, it lets go, moves back
-and takes hold again, turned the other way first if there is far to turn. It holds precision when the goal is near. If the tool does not follow a stroke, it lets go and takes hold anew; if that
-does not help, it tries the other button.
+look again. The hand stays within a ball and its wrist within a range; when there is no room left, it lets go, moves
+back and takes hold again, turned the other way first if there is far to turn. It holds precision when the goal is near.
+If the tool does not follow a stroke, it lets go and takes hold anew; if that does not help, it tries the other button.
 
 It knows nothing but the two poses on the screen: no joint angles, no inverse kinematics, no clutch state.
 """

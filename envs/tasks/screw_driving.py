@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import mujoco
@@ -23,10 +22,13 @@ from bunraku.envs.screw_control import (
     ScrewControlMode,
     joints_for,
 )
+from bunraku.envs.screw_control import SCREW_CONTROL_MODES, ScrewArmControl, ScrewControlMode, joints_for
+from bunraku.envs.screw_observation import BOUND, CLEAR, LAYOUT, SIZE, Work, cross, stages
 from bunraku.envs.screw_operator import ScrewOperatorArm
+from bunraku.envs.screw_scene import screw_scene
 from bunraku.envs.screw_thread import Thread
-from bunraku.geometry import Array, from_matrix
-from bunraku.robots.screw_arm import BLADES, ROBOT, TIP_DROP
+from bunraku.geometry import Array
+from bunraku.robots.screw_arm import TIP_DROP
 from bunraku.screw import figures
 from bunraku.sim import Arrays, Sim
 
@@ -36,59 +38,6 @@ FRICTION_RANGE = (0.7, 1.3)
 """Factors on the thread's friction."""
 START_NOISE = (0.01, 0.01, 0.01)
 """The bit starts within this of its home [m]."""
-ENGAGED_DEPTH = 0.0025
-"""A bit this far below the screw's top and within `ENGAGED_OFFSET` of its axis is in the recess [m]."""
-ENGAGED_OFFSET = 0.003
-CLEAR = 0.025
-"""A bit this far above the screw's top is lifted clear [m]; the board's surface is then 8 mm below it."""
-TABLE_TOP = -0.06
-"""The board stands above the table, so that a driven screw can be seen below its surface [m]."""
-
-DEEP_MARGIN = 0.0003
-"""An operator's guide lifts the bit when the screw is this much deeper than it must be [m]."""
-
-LAYOUT: Mapping[str, slice] = {
-    name: slice(start, start + size)
-    for name, start, size in (
-        ("joint_angles", 0, 4), ("joint_speeds", 4, 4), ("tip_pos", 8, 3), ("tip_quat", 11, 4),
-        ("tip_vel", 15, 3), ("target_lead", 18, 3), ("bit_angle", 21, 2), ("bit_speed", 23, 1),
-        ("bit_lead", 24, 1), ("screw_top", 25, 3), ("screw_depth", 28, 1), ("screw_angle", 29, 1),
-        ("recess_offset", 30, 2), ("force", 32, 3), ("torque", 35, 3), ("stage", 38, 5), ("crossed", 43, 1),
-        ("stripped", 44, 1),
-    )
-}  # fmt: skip
-"""Where each quantity stands in the observation."""
-_SIZE = 45
-_BOUNDS = {
-    "joint_angles": 4.0, "joint_speeds": 50.0, "tip_pos": 2.0, "tip_quat": 1.0, "tip_vel": 20.0, "target_lead": 2.0,
-    "bit_angle": 1.0, "bit_speed": 500.0, "bit_lead": 10.0, "screw_top": 2.0, "screw_depth": 1.0, "screw_angle": 1000.0,
-    "recess_offset": 1.0, "force": 10000.0, "torque": 1000.0, "stage": 1.0, "crossed": 1.0, "stripped": 1.0,
-}  # fmt: skip
-STAGES = ("free", "engaged", "driving", "deep", "clear")
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """How the work stands, as an operator sees it."""
-
-    tip: Array
-    """The bit's lowest point `(3,)` [m]."""
-    top: Array
-    """Middle of the screw's top `(3,)` [m]."""
-    bit_angle: float
-    """Angle of the bit [rad]."""
-    apart: float
-    """How far the bit is turned from the nearest quarter of the recess [rad]."""
-    depth: float
-    """How far the screw is in [m]."""
-    in_recess: bool
-    """Whether the bit is in the recess."""
-    deep: bool
-    """Whether the screw is deep enough."""
-    force: Array
-    """Mean contact force on the bit `(3,)` [N]."""
-    recess_depth: float = workpiece.RECESS_DEPTH
-    """From the screw's top to the recess's floor [m]."""
 
 
 class ScrewDriving:
@@ -120,8 +69,8 @@ class ScrewDriving:
         the bit. A crossed or stripped screw costs 0.2, force above the limit 0.1, each down to -1.
 
     Starting State:
-        The bit within 1 cm of its home, at rest. The screw uniform over a disc of 5 cm radius around (0.20, 0), turned at
-        random, its friction between 0.7 and 1.3 of the nominal one. `randomize=False`: the published scene, the same
+        The bit within 1 cm of its home, at rest. The screw uniform over a disc of 5 cm radius around (0.20, 0), turned
+        at random, its friction between 0.7 and 1.3 of the nominal one. `randomize=False`: the published scene, the same
         every time. `options`: `screw_xy` (2) [m], `screw_yaw` [rad], `friction`, `turn` [rad] that the screw
         has turned already, `crossed`: not 0 for a thread that has been started askew by a tenth of a turn.
 
@@ -196,40 +145,12 @@ class ScrewDriving:
         for name, at in LAYOUT.items():
             bound[at] = _BOUNDS[name]
         self.observation_space = spaces.Dict({"observation": spaces.Box(-bound, bound, dtype=np.float64)})
+        self.observation_space = spaces.Dict({"observation": spaces.Box(-BOUND, BOUND, dtype=np.float64)})
         self.action_space = spaces.Box(-1.0, 1.0, (self._control.size,), dtype=np.float32)
 
     def _build(self) -> mujoco.MjModel:
-        spec = table_scene(self.rates.timestep)
-        spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
-        spec.option.impratio = 10.0
-        for geom in spec.geoms:
-            geom.pos = [*geom.pos[:2], geom.pos[2] + TABLE_TOP]
-            geom.contype, geom.conaffinity = 0, 0
-        ROBOT.attach(spec, prefix=PREFIX, gripper=False)
-        for name in BLADES:
-            blade = spec.geom(PREFIX + name)
-            blade.contype, blade.conaffinity = workpiece.BIT_BIT, 0
-            blade.friction = [workpiece.FRICTION, 0.005, 0.0001]
-            blade.solref, blade.solimp = workpiece.SOLREF, workpiece.SOLIMP
-        workpiece.add_board(spec, TABLE_TOP)
-        workpiece.add_screw(spec, self.pitch)
+        spec = screw_scene(self.rates.timestep, self.pitch)
         self._control.add_sensors(spec)
-        field, reduce = mujoco.mjtConDataField, 3  # the net force of all contacts
-        wanted = (field.mjCONDATA_FORCE, field.mjCONDATA_TORQUE, field.mjCONDATA_POS)
-        spec.add_sensor(
-            name="bit_contact",
-            type=mujoco.mjtSensor.mjSENS_CONTACT,
-            objtype=mujoco.mjtObj.mjOBJ_BODY,
-            objname=PREFIX + "driver",
-            intprm=[sum(1 << int(f) for f in wanted), reduce, 1],
-        )
-        spec.add_sensor(
-            name="screw_top",
-            type=mujoco.mjtSensor.mjSENS_FRAMEPOS,
-            objtype=mujoco.mjtObj.mjOBJ_SITE,
-            objname="screw_top",
-        )
-        _add_cameras(spec)
         spec.nuserdata = self._memory_size
         model = spec.compile()
         self.mjcf = spec.to_xml()
@@ -312,7 +233,7 @@ class ScrewDriving:
             force.any(axis=-1, keepdims=True), contact[..., 6:9] - self._control.tool_state[..., :3], 0.0
         )
         self._sum[..., :3] += force
-        self._sum[..., 3:] += torque + _cross(arm, force)
+        self._sum[..., 3:] += torque + cross(arm, force)
         self._axial_peak = np.maximum(self._axial_peak, force[..., 2])
 
     def finish(self) -> None:
@@ -327,9 +248,10 @@ class ScrewDriving:
         control, thread = self._control, self._thread
         tool, target = control.tool_state, control.target_state
         spin = control.bit_angle
-        out = np.empty((*self.sim.shape, _SIZE))
+        out = np.empty((*self.sim.shape, SIZE))
         yaw = 2.0 * np.arctan2(self._yaw_quat[..., 3], self._yaw_quat[..., 0])
         apart = 4.0 * (spin - yaw - thread.turn)
+        stage = stages(tool[..., :3] - self._top, thread.depth, thread.caught)
         parts: dict[str, Any] = {
             "joint_angles": control.qpos[..., :4], "joint_speeds": control.qvel[..., :4], "tip_pos": tool[..., :3],
             "tip_quat": tool[..., 3:7], "tip_vel": tool[..., 7:10], "target_lead": target[..., :3] - tool[..., :3],
@@ -337,23 +259,12 @@ class ScrewDriving:
             "bit_lead": (target[..., 3] - spin)[..., None], "screw_top": self._top,
             "screw_depth": thread.depth[..., None], "screw_angle": thread.turn[..., None],
             "recess_offset": np.stack([np.cos(apart), np.sin(apart)], axis=-1), "force": self._wrench[..., :3],
-            "torque": self._wrench[..., 3:], "stage": self._stage(), "crossed": thread.crossed[..., None],
+            "torque": self._wrench[..., 3:], "stage": stage, "crossed": thread.crossed[..., None],
             "stripped": thread.stripped[..., None],
         }  # fmt: skip
         for name, at in LAYOUT.items():
             out[..., at] = parts[name]
         return {"observation": out}
-
-    def _stage(self) -> Array:
-        tip = self._control.tool_state[..., :3]
-        offset = tip - self._top
-        aside = np.sqrt((offset[..., :2] * offset[..., :2]).sum(axis=-1))
-        in_recess = (offset[..., 2] < -ENGAGED_DEPTH) & (aside < ENGAGED_OFFSET)
-        deep = self._thread.depth >= figures.SCREW_SINK
-        clear = deep & (offset[..., 2] > CLEAR)
-        driving = in_recess & (self._thread.caught > 0.0)
-        stage = np.where(clear, 4, np.where(deep, 3, np.where(driving, 2, np.where(in_recess, 1, 0))))
-        return np.asarray(stage[..., None] == np.arange(len(STAGES)), dtype=np.float64)
 
     # What is wanted.
 
@@ -380,7 +291,9 @@ class ScrewDriving:
         deep = stage[..., 3] + stage[..., 4] > 0.0
         spoilt = seen[..., LAYOUT["crossed"]][..., 0] + seen[..., LAYOUT["stripped"]][..., 0]
         over = seen[..., LAYOUT["force"]][..., 2] > self.force_limit
-        return np.maximum(np.where(deep, lift, np.minimum(approach, -0.1)) - 0.2 * spoilt - 0.1 * over, -1.0)
+        return np.asarray(
+            np.maximum(np.where(deep, lift, np.minimum(approach, -0.1)) - 0.2 * spoilt - 0.1 * over, -1.0)
+        )
 
     def terminated(self, success: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return whether the episode ends `(...)`."""
@@ -398,18 +311,7 @@ class ScrewDriving:
 
     def work(self) -> Work:
         """Return how the work stands (one simulation only)."""
-        seen = self.observe()["observation"]
-        stage = seen[LAYOUT["stage"]]
-        return Work(
-            tip=seen[LAYOUT["tip_pos"]],
-            top=seen[LAYOUT["screw_top"]],
-            bit_angle=float(self._control.bit_angle),
-            apart=float(np.arctan2(*seen[LAYOUT["recess_offset"]][::-1]) / 4.0),
-            depth=float(self._thread.depth),
-            in_recess=bool(stage[1] + stage[2] > 0.0),
-            deep=bool(self._thread.depth >= figures.SCREW_SINK + DEEP_MARGIN),
-            force=seen[LAYOUT["force"]],
-        )
+        return Work.of(self.observe()["observation"], float(self._control.bit_angle))
 
     def arms(self) -> Sequence[ScrewOperatorArm]:
         """Return the arm that a hand drives (one simulation only)."""
@@ -451,34 +353,6 @@ def _checked_place(xy: Any) -> Array:
             f"{radius:g} m of ({x:g}, {y:g})"
         )
     return place
-
-
-def _cross(a: Array, b: Array) -> Array:
-    """Return the cross product `(..., 3)`; NumPy's costs ten times as much for one vector."""
-    out = a[..., [1, 2, 0]] * b[..., [2, 0, 1]] - a[..., [2, 0, 1]] * b[..., [1, 2, 0]]
-    return np.asarray(out)
-
-
-def _add_cameras(spec: mujoco.MjSpec) -> None:
-    """Put nearer cameras in the place of the scene's, and one on the wrist that sees the bit."""
-    for name, pos, target in (
-        ("front", (0.72, -0.42, 0.42), (0.15, 0.0, 0.12)),
-        ("side", (0.17, -0.75, 0.25), (0.15, 0.0, 0.14)),
-    ):
-        spec.delete(spec.camera(name))
-        quat = _looking(np.array(pos), np.array(target))
-        spec.worldbody.add_camera(name=name, pos=pos, quat=quat, fovy=45.0)
-    eye = np.array([0.10, 0.0, -0.03])
-    quat = _looking(eye, np.array([0.0, 0.0, -TIP_DROP]))
-    spec.body(PREFIX + "wrist").add_camera(name="wrist", pos=eye, quat=quat, fovy=60.0)
-
-
-def _looking(eye: Array, target: Array) -> Array:
-    """Return the orientation `(4,)` of a camera at `eye` that looks at `target`, upright."""
-    back = (eye - target) / np.linalg.norm(eye - target)
-    right = np.cross([0.0, 0.0, 1.0], back)
-    right /= np.linalg.norm(right)
-    return from_matrix(np.column_stack([right, np.cross(back, right), back]))
 
 
 TASK: type[ScrewDriving] = ScrewDriving

@@ -6,8 +6,8 @@ compensated.
 
 Actuator gains are derived from each joint's inertia M_jj (with the rotor's) in the posture over the screw, from
 `mj_fullM`: stiffness `M_jj w^2` and damping `2 M_jj w - joint damping`, which is critical, at w = 60 rad/s; the
-spindle's at 100 rad/s. At 30 N of axial force the tip then gives way by a few millimetres, which is how the arm presses. The
-lag of a moving target, `2 / w`, is fed forward (`RobotSpec.velocity_lag`).
+spindle's at 100 rad/s. The tip then gives way by about a millimetre per 10 N, which is how the arm presses. The lag of
+a moving target, `2 / w`, is fed forward (`RobotSpec.velocity_lag`).
 """
 
 from __future__ import annotations
