@@ -160,6 +160,21 @@ class Problem:
         packed = _pack(tree, tasks, settings, rest, frames, anchors)
         return cls(tree, tuple(tasks), settings, rest, tuple(frames), tuple(anchors), packed)
 
+    def limb(self, group: int) -> tuple[Problem, Ints, Ints]:
+        """Return the problem of one limb with the trunk that carries it, its joints and its tasks in this problem.
+
+        The first joints are the trunk's; in the limb's problem the limb itself is group 1.
+        """
+        packed = self.packed
+        own = np.flatnonzero(packed.joint_group == group)
+        links = sorted({link for joint in own for link in self.tree.chain(int(joint))})
+        carried = np.isin(packed.link, links) & ((packed.task_group == group) | (packed.task_group == 0))
+        rows = np.flatnonzero(carried)
+        joints = np.array(links, dtype=np.int64)
+        tasks = [self.tasks[row] for row in rows]
+        part = Problem.build(self.tree.subset(joints), tasks, self.settings, self.rest[joints])
+        return part, joints, rows
+
     def index(self, name: str) -> int:
         """Return the row of the task `name`."""
         return [task.name for task in self.tasks].index(name)
