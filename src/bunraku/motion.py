@@ -54,6 +54,9 @@ SMPL_JOINTS: tuple[str, ...] = (
 SMPL_PARENTS: tuple[int, ...] = (-1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 12, 13, 14, 16, 17, 18, 19)
 """Index of each key point's parent, -1 for the pelvis."""
 
+_DERIVED = ("body_pos", "body_quat", "body_lin_vel", "body_ang_vel", "human_points")
+"""What is stored in single precision: it can be had from the rest, and would be most of the file."""
+
 HUMAN_KIND, ROBOT_KIND = "human/1", "robot/1"
 _KIND = "bunraku_motion"
 
@@ -249,6 +252,8 @@ class RobotMotion:
             value = getattr(self, field.name)
             if value is not None:
                 arrays[field.name] = np.array(value) if isinstance(value, tuple) else value
+                if field.name in _DERIVED:
+                    arrays[field.name] = value.astype(np.float32)
         if not self.body_names:
             del arrays["body_names"]
         _write(Path(path), ROBOT_KIND, arrays, force)
@@ -306,7 +311,7 @@ def _write(path: Path, kind: str, arrays: Mapping[str, Any], force: bool) -> Non
     if path.exists() and not force:
         raise BunrakuError(f"{path} exists; give another name, or --force to replace it")
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **{_KIND: np.array(kind), **arrays})
+    np.savez(buffer, allow_pickle=False, **{_KIND: np.array(kind), **arrays})
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
