@@ -8,7 +8,8 @@ The key points are metres, Z up, SMPL order. With a fixed root (the default) the
 way of the person are taken out. With a free root the whole rotation of the pelvis is, and comes back as the root's.
 
 Order of the stages: missing key points, frame rate, Savitzky-Golay, rest calibration, heading, targets, inverse
-kinematics, moving filter, ankles, upsampling, speed bound. `docs/retargeting_method.md` says why this order.
+kinematics, moving filter, ankles, upsampling, feet on the floor (free root), speed bound.
+`docs/retargeting_method.md` says why this order.
 """
 
 from __future__ import annotations
@@ -25,16 +26,17 @@ from bunraku.errors import BunrakuError
 from bunraku.geometry import from_matrix, nlerp, to_matrix
 from bunraku.humanoid import HumanoidSpec
 from bunraku.motion import HumanMotion, RobotMotion
-from bunraku.retarget import diagnostics
+from bunraku.retarget import diagnostics, metrics
 from bunraku.retarget.diagnostics import Degraded
 from bunraku.retarget.robot_config import RobotConfig, load_robot
+from bunraku.retarget.root import ground_root, resample_contact
 from bunraku.retarget.solver.clip import ClipSettings, solve_clip, track
 from bunraku.retarget.solver.engine import CompiledEngine, make_engine
 from bunraku.retarget.solver.live import live_frame, live_targets, make_state
 from bunraku.retarget.solver.problem import Problem
 from bunraku.retarget.solver.tree import Tree
 from bunraku.retarget.stages.ankle import set_ankles
-from bunraku.retarget.stages.calibration import Calibration, calibrate
+from bunraku.retarget.stages.calibration import LEFT_FOOT, RIGHT_FOOT, Calibration, calibrate
 from bunraku.retarget.stages.coordinates import centre, lift
 from bunraku.retarget.stages.coordinates import scale as coordinates_scale
 from bunraku.retarget.stages.filters import savitzky_golay, weighted_moving_filter
@@ -53,6 +55,8 @@ class Options:
 
     root: Literal["fixed", "free"] = "fixed"
     """Whether the waist hangs still or follows the pelvis."""
+    ground: bool = True
+    """With a free root: put standing feet on the floor and hold them (`root.ground_root`)."""
     search: Literal["clip", "forward"] = "clip"
     """Search over the whole clip, or one forward sweep as live use makes it."""
     fps: float = 90.0
@@ -291,6 +295,7 @@ class Retargeter:
             raise BunrakuError(f"a clip is (T, 22, 3) key points in metres, T at least 1; got {joints.shape}")
         joints, flags = diagnostics.fill_missing(joints)
         flags |= diagnostics.input_flags(joints, fps)
+        contact = metrics.ground_contact(joints[:, [LEFT_FOOT, RIGHT_FOOT]], fps)
         joints, flags, heads = resample(joints, flags, head_rotations, fps, options.solve_fps)
         if options.smoothing_window > 1:
             joints = savitzky_golay(joints, options.smoothing_window)
@@ -313,7 +318,9 @@ class Retargeter:
         else:
             solved = track(self.engine, offsets, rotations, self._first_steps, bound)
         errors = self.engine.errors(solved, offsets, rotations)
-        flags |= diagnostics.solution_flags(solved, errors[:, :, 0], offsets, problem.packed.weights[:, 0], bound)
+        flags |= diagnostics.solution_flags(
+            solved, errors[:, :, 0], offsets, problem.packed.weights[:, 0], bound
+        )
 
         dof = solved
         if options.filter != "none":
@@ -324,12 +331,17 @@ class Retargeter:
             dof = dof.copy()
             self._set_ankles(dof, joints, np.array(rest))
         dof = upsample(dof, options.solve_fps, options.fps)
+        scale = self.scale(joints)
+        root_pos, root_quat, points = self._root(joints, roots, scale)
+        if options.root == "free" and options.ground:
+            contact = resample_contact(contact, fps, options.fps, len(dof))
+            grounded = ground_root(self.robot, dof, root_pos, root_quat, contact, options.fps)
+            points = points + (grounded.root_pos - root_pos)[:, None]
+            dof, root_pos, root_quat = grounded.dof, grounded.root_pos, grounded.root_quat
         fine = self.bound(options.fps)
         if fine is not None:
             dof = bound_steps(dof, fine)
         dof = np.clip(dof, problem.tree.lower, problem.tree.upper)
-        scale = self.scale(joints)
-        root_pos, root_quat, points = self._root(joints, roots, scale)
         return Retargeted(
             dof=dof,
             joint_names=self.robot.joints,

@@ -7,6 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -79,6 +80,19 @@ def test_arms_and_legs_swing_as_the_persons(h1):
     assert abs(angles["chest_yaw"]) < 0.05
 
 
+def test_with_a_free_root_no_sole_is_below_the_floor():
+    retargeter = Retargeter("h1", options=Options(root="free"))
+    result = retargeter.solve(person(40), 20.0)
+    data = mujoco.MjData(retargeter.robot.load(root="free").compile())
+    for t in (0, 90, len(result.dof) - 1):
+        data.qpos[:] = np.concatenate([result.root_pos[t], result.root_quat[t], result.dof[t]])
+        mujoco.mj_kinematics(data.model, data)
+        for foot in retargeter.robot.feet:
+            body = data.body(foot.body)
+            height = (body.xpos + np.array(foot.sole) @ body.xmat.reshape(3, 3).T)[:, 2]
+            np.testing.assert_allclose(height, 0.0, atol=1e-3)
+
+
 @pytest.mark.parametrize("fps", [20.0, 30.0, 120.0, 12.5])
 def test_any_frame_rate_gives_the_same_motion(h1, fps):
     times = np.arange(int(3.0 * fps)) / fps
@@ -91,7 +105,7 @@ def test_any_frame_rate_gives_the_same_motion(h1, fps):
 
 
 def test_a_free_root_follows_the_pelvis(h1):
-    free = Retargeter("h1", options=Options(root="free", scale=0.25))
+    free = Retargeter("h1", options=Options(root="free", scale=0.25, ground=False))
     motion = HumanMotion(moving(41), 20.0)
     robot = free.retarget(motion)
     assert robot.free_root
