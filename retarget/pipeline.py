@@ -263,7 +263,10 @@ class Retargeter:
     def retarget(self, motion: HumanMotion) -> RobotMotion:
         """Retarget a motion; degraded frames are flagged in the result (`diagnostics.named` says why)."""
         heads = None if motion.head_quat is None else to_matrix(motion.head_quat)
-        result = self.solve(motion.joints, motion.fps, heads)
+        return self.as_motion(self.solve(motion.joints, motion.fps, heads), motion)
+
+    def as_motion(self, result: Retargeted, motion: HumanMotion) -> RobotMotion:
+        """Return a result of `solve` as the robot motion that is saved, with source and licence of the person's."""
         fixed = self.options.root == "fixed"
         pose = np.concatenate([result.root_pos, result.root_quat], axis=1)
         nearest = np.rint(frame_times(len(result.solved), self.options.solve_fps, result.fps)).astype(
