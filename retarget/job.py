@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bunraku.geometry import to_matrix
-from bunraku.motion import SMPL_JOINTS, HumanMotion, RobotMotion
-from bunraku.retarget import metrics
+from bunraku.motion import HumanMotion, RobotMotion
 from bunraku.retarget.export import export_motion
 from bunraku.retarget.generate.body import Person
 from bunraku.retarget.load import load_motions
 from bunraku.retarget.measure import measure
 from bunraku.retarget.metrics import MotionReport
-from bunraku.retarget.pipeline import Options, Retargeted, Retargeter
+from bunraku.retarget.obstacles import Avoided, avoid_boxes
+from bunraku.retarget.pipeline import Options, Retargeter
 from bunraku.retarget.reading.content import ReadOptions
-from bunraku.retarget.root import ground_root, resample_contact
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class JobSettings:
     """How to read the files."""
     to: str = "npz"
     """Format of the results."""
+    boxes: tuple[tuple[float, ...], ...] = ()
+    """Obstacles that arms and legs are led around (`bunraku.retarget.obstacles.read_boxes`)."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,8 @@ def run_job(job: Job, settings: JobSettings, force: bool = False) -> dict[str, A
     """
     human = load_motions(job.path, settings.reading)[job.clip]
     retargeter = _retargeter(settings.robot, settings.options)
-    motion, report = retarget_human(retargeter, human)
+    boxes = np.array(settings.boxes).reshape(-1, 10) if settings.boxes else None
+    motion, report, avoided = retarget_human(retargeter, human, boxes)
     model = retargeter.robot.load(root="free" if motion.free_root else "fixed").compile()
     export_motion(motion, model, settings.to, job.out, force=force)
     return {
@@ -69,44 +72,44 @@ def run_job(job: Job, settings: JobSettings, force: bool = False) -> dict[str, A
         "licence": human.licence,
         "notes": list(human.notes),
         **report.to_json(),
+        **_obstacles(avoided),
     }
 
 
-def retarget_human(retargeter: Retargeter, human: HumanMotion) -> tuple[RobotMotion, MotionReport]:
-    """Return the robot's motion and its figures; with a free root the feet are put on the floor."""
+def _obstacles(avoided: Avoided | None) -> dict[str, Any]:
+    """Return what is reported of obstacles: frames of each limb that met one, and that could not get clear of it."""
+    if avoided is None:
+        return {}
+    clearance = float(avoided.clearance)
+    return {
+        "obstacle_clearance_mm": 1e3 * clearance if np.isfinite(clearance) else None,
+        "limbs_bent": dict(avoided.touched),
+        "limbs_blocked": {limb: [list(run) for run in runs] for limb, runs in avoided.blocked.items()},
+    }
+
+
+def retarget_human(
+    retargeter: Retargeter, human: HumanMotion, boxes: NDArray[np.float64] | None = None
+) -> tuple[RobotMotion, MotionReport, Avoided | None]:
+    """Return the robot's motion, its figures, and how it got around obstacles.
+
+    Args:
+        retargeter: What retargets.
+        human: The person.
+        boxes: Obstacles in the robot's world `(K, 10)`.
+    """
     start = time.perf_counter()
     heads = None if human.head_quat is None else to_matrix(human.head_quat)
     result = retargeter.solve(human.joints, human.fps, heads)
-    motion = _motion(retargeter, human, result)
+    motion = retargeter.as_motion(result, human)
+    avoided = None
+    if boxes is not None:
+        robot = retargeter.robot
+        avoided = avoid_boxes(robot, motion.dof, motion.root_pos, motion.root_quat, boxes, motion.fps)
+        qpos = np.concatenate([motion.qpos[:, : motion.qpos.shape[1] - robot.dof], avoided.dof], axis=1)
+        motion = replace(motion, qpos=qpos, obstacles=boxes)
     seconds = time.perf_counter() - start
-    return motion, measure(retargeter, human, result, motion, seconds)
-
-
-def _motion(retargeter: Retargeter, human: HumanMotion, result: Retargeted) -> RobotMotion:
-    robot, options = retargeter.robot, retargeter.options
-    pose = np.concatenate([result.root_pos, result.root_quat], axis=1)
-    steps = np.rint(np.arange(len(result.dof)) * options.solve_fps / result.fps).astype(np.int64)
-    motion = RobotMotion(
-        qpos=result.dof,
-        joint_names=result.joint_names,
-        fps=result.fps,
-        robot=robot.name,
-        source=human.source,
-        licence=human.licence,
-        base=pose[0],
-        human_points=result.human_points,
-        flags=result.flags[np.minimum(steps, len(result.flags) - 1)],
-    )
-    if options.root == "fixed":
-        return motion
-    toes = human.joints[:, [SMPL_JOINTS.index("left_foot"), SMPL_JOINTS.index("right_foot")]]
-    contact = resample_contact(
-        metrics.ground_contact(toes, human.fps), human.fps, result.fps, len(result.dof)
-    )
-    grounded = ground_root(robot, result.dof, result.root_pos, result.root_quat, contact, result.fps)
-    qpos = np.concatenate([grounded.root_pos, grounded.root_quat, grounded.dof], axis=1)
-    shift = grounded.root_pos - result.root_pos
-    return replace(motion, qpos=qpos, base=None, human_points=result.human_points + shift[:, None])
+    return motion, measure(retargeter, human, result, motion, seconds), avoided
 
 
 @lru_cache(maxsize=4)

@@ -27,6 +27,8 @@ Rgba = tuple[float, float, float, float]
 
 HUMAN: Rgba = (0.13, 0.38, 0.95, 1.0)
 ROBOT: Rgba = (0.12, 0.75, 0.25, 1.0)
+SEE_THROUGH = 0.45
+"""Opacity of the robots."""
 OBSTACLE: Rgba = (0.9, 0.1, 0.1, 1.0)
 _CORNERS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
 _EDGES = [(a, b) for a in range(8) for b in range(a + 1, 8) if np.abs(_CORNERS[a] - _CORNERS[b]).sum() == 2.0]
@@ -103,7 +105,8 @@ class MotionScene:
         self, spec: mujoco.MjSpec, index: int, motion: RobotMotion, robot: HumanoidSpec, offset: Array
     ) -> None:
         child = robot.load(root="free" if motion.free_root else "fixed")
-        radius = 0.022 * robot.home_height
+        radius = 0.03 * robot.home_height
+        _make_translucent(child)
         for name in dict.fromkeys(robot.frames.values()):
             body = child.body(name)
             pos = np.zeros(3)
@@ -150,6 +153,15 @@ class MotionScene:
             if name.startswith(f"m{index}_") and int(self.model.jnt_type[i]) == free
         ]
         return (roots[0] if roots else None), columns
+
+
+def _make_translucent(spec: mujoco.MjSpec) -> None:
+    """Let key points be seen through a robot."""
+    for material in spec.materials:
+        material.rgba[3] *= SEE_THROUGH
+    for geom in spec.geoms:
+        if not geom.material:
+            geom.rgba[3] *= SEE_THROUGH
 
 
 def _stage(height: float) -> mujoco.MjSpec:

@@ -42,6 +42,8 @@ class Args:
     """Hard bound on joint speeds [rad/s]."""
     robot_speed: bool = False
     """Bound each joint by the robot's own speed limit."""
+    avoid: Path | None = None
+    """JSON list of boxes (`pos`, `half`, maybe `quat`; metres) that arms and legs are bent around."""
     clip: int | None = None
     """Only this clip of a file with several; all by default."""
     up: Literal["auto", "x", "y", "z", "-x", "-y", "-z"] = "auto"
@@ -67,6 +69,7 @@ def run(args: Args) -> int:
     from bunraku import plugins
     from bunraku.retarget.batch import find_files, find_jobs, run_jobs
     from bunraku.retarget.job import JobSettings
+    from bunraku.retarget.obstacles import read_boxes
     from bunraku.retarget.reading.content import ReadOptions
     from bunraku.retarget.report import write_report
 
@@ -82,6 +85,7 @@ def run(args: Args) -> int:
         options=_options(args),
         reading=ReadOptions(args.up, args.file_fps, args.units, "first", args.body_model),
         to=args.to,
+        boxes=() if args.avoid is None else tuple(map(tuple, read_boxes(args.avoid).tolist())),
     )
     files = find_files(args.paths)
     single = len(files) == 1 and not os.path.isdir(args.paths[0])
@@ -145,6 +149,9 @@ def _one(
         say(f"  {note}")
     if row["degraded_frames"]:
         say(f"  {len(row['degraded_frames'])} frames are degraded")
+    for limb, runs in row.get("limbs_blocked", {}).items():
+        frames = ", ".join(f"{first} to {last}" for first, last in runs)
+        say(f"  {limb} cannot get around the obstacles in frames {frames}")
     if args.report is not None:
         write_report([row], args.report, force=args.force)
     if args.json:

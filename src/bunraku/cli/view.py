@@ -86,6 +86,7 @@ def run(args: Args) -> int:
 
 
 def _render(scene: MotionScene, args: Args, path: Path, stop: float) -> dict[str, Any]:
+    import mujoco
     import numpy as np
 
     from bunraku.gl import make_renderer
@@ -96,6 +97,8 @@ def _render(scene: MotionScene, args: Args, path: Path, stop: float) -> dict[str
     size = parse_size(args.size)
     times = np.arange(args.start, stop + 1e-9, args.speed / args.video_fps)
     renderer = make_renderer(scene.model, *size)
+    # shadows of see-through bodies mislead, and cost most of the time without a graphics card
+    renderer.scene.flags[int(mujoco.mjtRndFlag.mjRND_SHADOW)] = 0
     try:
         with (
             open_video(path, size, args.video_fps) as video,
