@@ -167,7 +167,7 @@ class Retargeter:
                 f" in order; the model has {', '.join(tree.joints)}"
             )
         self.problem = Problem.build(
-            tree, self.config.tasks(), self.config.settings, np.array(self.robot.home)
+            tree, self.config.tasks(), self.config.settings, np.array(self.robot.home), self.robot.human_scale
         )
         self.table = target_table(self.problem, whole_pelvis=self.options.root == "free")
         self.engine = make_engine(self.problem, self.model, self.options.engine)

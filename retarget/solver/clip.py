@@ -40,8 +40,9 @@ class ClipSettings:
     """Restarts per stretch of poor frames and limb."""
     seed_steps: int = 8
     """Solver steps of each."""
-    poor: float = 0.015
-    """Position error above which a limb counts as poor [m]."""
+    poor: float = 0.08
+    """Position error above which a limb counts as poor, as a share of the farthest target's distance from its anchor
+    (a leg)."""
     margin: int = 8
     """Frames before and after a poor stretch over which a repair may be taken up; stretches that near are one."""
 
@@ -52,8 +53,8 @@ class ClipSettings:
         return cls(jump_price=0.05, pull=0.005, refinements=4)
 
 
-SEED_TARGET_STEP = 0.05
-"""As `Settings.target_step`, for restarts, which come from far [m]."""
+SEED_STEP = 0.4
+"""As `Settings.target_step`, for restarts, which come from far: a share of the target's distance from its anchor."""
 
 
 @cache
@@ -169,13 +170,14 @@ def repair(
     """
     packed = engine.problem.packed
     errors = engine.errors(x, offsets, rotations)[:, :, 0]
+    reach = float(np.median(np.linalg.norm(offsets, axis=-1).max(axis=1)))
     found = None
     for group in range(1, int(packed.task_group.max()) + 1):
         tasks = (packed.task_group == group) & (packed.weights[:, 0] > 0.0)
         if tasks.sum() < 2:  # one task alone has no wrong branch worth the search
             continue
         error = errors[:, tasks].max(axis=1)
-        poor = np.flatnonzero(error > settings.poor)
+        poor = np.flatnonzero(error > settings.poor * reach)
         if len(poor) == 0:
             continue
         limb = engine.limb(group)
@@ -227,15 +229,12 @@ class Path:
         target = np.repeat(self.offsets[here], settings.seeds, axis=0)
         turn = np.repeat(self.rotations[here], settings.seeds, axis=0)
         end, steps = settings.seeds - 1, settings.seed_steps
-        self.engine.sweep(
-            seeds, target, turn, 0, end, follow=False, substeps=steps, target_step=SEED_TARGET_STEP
-        )
+        reach = SEED_STEP * float(np.linalg.norm(self.offsets[at], axis=-1).max())
+        self.engine.sweep(seeds, target, turn, 0, end, follow=False, substeps=steps, target_step=reach)
         cost = self.engine.costs(seeds, target, turn)[:, 1]
         best = int(np.argmin(cost))
-        if (
-            not cost[best]
-            < self.engine.costs(self.x[here], self.offsets[here], self.rotations[here])[0, 1] - 1e-4
-        ):
+        present = self.engine.costs(self.x[here], self.offsets[here], self.rotations[here])[0, 1]
+        if not cost[best] < present - 1e-4:
             return False
         self.x[at] = seeds[best]
         substeps = self.engine.problem.settings.substeps
