@@ -130,12 +130,17 @@ def open_content(path: str | Path) -> Content:
     if data[:6] == b"\x93NUMPY":
         value = read_npy(io.BytesIO(data), name)
         return Content(name, values=value if isinstance(value, dict) else {UNNAMED: value})
-    if data[:1] == b"\x80":
+    if _is_pickle(data):
         value = unpickle(data, name=name)
         return Content(name, values=value if isinstance(value, dict) else {UNNAMED: value})
     if b"\0" in data[:4096]:
         raise FileFormatError(f"{name} is a binary file of a kind that is not known; {KNOWN_FORMATS}")
     return Content(name, text=data.decode("utf-8", errors="replace"))
+
+
+def _is_pickle(data: bytes) -> bool:
+    """Say whether this is a pickle; those of protocols 0 and 1, which body models still have, name no version."""
+    return data[:1] == b"\x80" or (data[:1] in (b"(", b"}", b"c") and data.rstrip().endswith(b"."))
 
 
 def may_hold_several(path: str) -> bool:
@@ -149,7 +154,7 @@ def may_hold_several(path: str) -> bool:
         with open(path, "rb") as file:
             start = file.read(6)
             file.seek(0)
-            if start[:1] == b"\x80":
+            if start[:1] in (b"\x80", b"(", b"}", b"c"):
                 return True
             if start == b"\x93NUMPY":
                 return _is_batch(file)

@@ -60,7 +60,7 @@ def find_loop(motion: RobotMotion, shortest: float = 0.5, longest: float | None 
         apart = ((pose[period:] - pose[:-period]) ** 2).mean(axis=1)
         apart += ((speed[period:] - speed[:-period]) ** 2).mean(axis=1)
         # where nothing moves any two frames are alike: such stretches are no cycle
-        still = np.convolve(moving, np.ones(period + 1), mode="valid") < 0.5 * moving.mean() * (period + 1)
+        still = np.convolve(moving, np.ones(period + 1), mode="valid") <= 0.5 * moving.mean() * (period + 1)
         apart[still] = np.inf
         first = int(apart.argmin())
         if apart[first] < score:
