@@ -1,7 +1,7 @@
 """Many clips on all cores: resumable, and one bad clip never stops the rest.
 
-Each finished clip leaves its motion and, beside it, its figures (`.json`) with the settings that made it. A run that
-finds both does not make the clip again. A worker that dies takes only its clip with it.
+Each clip leaves its figures (`.json`) with the settings that made it, and then its motion beside them. A run that finds
+both does not make the clip again. A worker that dies takes only its clip with it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -160,7 +161,7 @@ def _until_broken(
     context = multiprocessing.get_context("spawn")
     queue = list(reversed(indices))
     under_way: dict[Future[Row], int] = {}
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker) as pool:
         try:
             while queue or under_way:
                 # few at a time, so that memory stays flat and an interruption ends soon
@@ -178,12 +179,19 @@ def _until_broken(
     return [], []
 
 
+def _begin_worker() -> None:
+    """Leave an interruption to the process that handed out the work: clips that are under way are completed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def _guarded(job: Job, settings: JobSettings, force: bool) -> Row:
     """Run one clip; what is wrong with it becomes its row."""
     try:
-        row = run_job(job, settings, force)
-        _write_json(figures_path(job.out), {"settings": fingerprint(job, settings), **row})
-        return row
+        facts = fingerprint(job, settings)
+        # figures first: a motion that is there is then complete, whenever the run is killed
+        return run_job(
+            job, settings, force, lambda row: _write_json(figures_path(job.out), {"settings": facts, **row})
+        )
     except (BunrakuError, ValueError, ArithmeticError, LookupError, OSError, MemoryError) as error:
         return _failure(job.path, job.clip, error)
 
@@ -241,7 +249,8 @@ def read_figures(folder: Path) -> list[Row]:
             row = json.loads(path.read_text("utf-8"))
         except ValueError as error:
             raise FileFormatError(f"{path} is damaged: {error}; retarget its clip again") from error
-        if isinstance(row, dict) and "ee_mean_mm" in row:
+        # figures without their motion are of a clip that was not finished
+        if isinstance(row, dict) and "ee_mean_mm" in row and path.with_suffix("").exists():
             rows.append(row)
     if not rows:
         raise BunrakuError(f"{folder} holds no figures of retargeted clips")
@@ -254,6 +263,7 @@ def usable_cores() -> int:
 
 
 def _write_json(path: Path, row: Row) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     unfinished.write_text(json.dumps(row, indent=1) + "\n", "utf-8")
     os.replace(unfinished, path)

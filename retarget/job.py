@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -51,8 +52,19 @@ class Job:
     """Where the robot motion goes."""
 
 
-def run_job(job: Job, settings: JobSettings, force: bool = False) -> dict[str, Any]:
+def run_job(
+    job: Job,
+    settings: JobSettings,
+    force: bool = False,
+    note: Callable[[dict[str, Any]], None] = lambda row: None,
+) -> dict[str, Any]:
     """Retarget one clip and write it; return its figures.
+
+    Args:
+        job: The clip.
+        settings: How.
+        force: Replace an existing file.
+        note: Called with the figures before the motion is written.
 
     Raises:
         BunrakuError: If the clip cannot be read or written.
@@ -62,8 +74,7 @@ def run_job(job: Job, settings: JobSettings, force: bool = False) -> dict[str, A
     boxes = np.array(settings.boxes).reshape(-1, 10) if settings.boxes else None
     motion, report, avoided = retarget_human(retargeter, human, boxes)
     model = retargeter.robot.load(root="free" if motion.free_root else "fixed").compile()
-    export_motion(motion, model, settings.to, job.out, force=force)
-    return {
+    row = {
         "path": job.path,
         "clip": job.clip,
         "out": str(job.out),
@@ -74,6 +85,9 @@ def run_job(job: Job, settings: JobSettings, force: bool = False) -> dict[str, A
         **report.to_json(),
         **_obstacles(avoided),
     }
+    note(row)
+    export_motion(motion, model, settings.to, job.out, force=force)
+    return row
 
 
 def _obstacles(avoided: Avoided | None) -> dict[str, Any]:

@@ -59,10 +59,7 @@ def write_report(rows: Sequence[Row], path: Path, *, force: bool = False) -> Non
     Raises:
         BunrakuError: If the file exists or cannot be written.
     """
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise BunrakuError(f"the report is a page and ends in .html, got {path}")
-    if path.exists() and not force:
-        raise BunrakuError(f"{path} exists; give another name, or --force to replace it")
+    check_report_path(path, force=force)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,6 +67,14 @@ def write_report(rows: Sequence[Row], path: Path, *, force: bool = False) -> Non
         os.replace(unfinished, path)
     except OSError as error:
         raise BunrakuError(f"cannot write {path}: {error.strerror or error}; give another place") from error
+
+
+def check_report_path(path: Path, *, force: bool = False) -> None:
+    """Raise what `write_report` would raise about its path, before any work is done."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise BunrakuError(f"the report is a page and ends in .html, got {path}")
+    if path.exists() and not force:
+        raise BunrakuError(f"{path} exists; give another name, or --force to replace it")
 
 
 def page(rows: Sequence[Row]) -> str:

@@ -71,14 +71,14 @@ def run(args: Args) -> int:
     from bunraku.retarget.job import JobSettings
     from bunraku.retarget.obstacles import read_boxes
     from bunraku.retarget.reading.content import ReadOptions
-    from bunraku.retarget.report import write_report
+    from bunraku.retarget.report import check_report_path, write_report
 
     if not args.paths:
         raise BunrakuError("nothing to retarget was given; give a file, a folder, or generator:walk")
     if args.workers is not None and args.workers < 1:
         raise BunrakuError(f"--workers is at least 1, got {args.workers}")
-    if args.report is not None and args.report.exists() and not args.force:
-        raise BunrakuError(f"{args.report} exists; give another name, or --force to replace it")
+    if args.report is not None:
+        check_report_path(args.report, force=args.force)
     suffix = plugins.load(plugins.MOTION_EXPORTERS, args.to).suffix
     settings = JobSettings(
         robot=args.robot,
