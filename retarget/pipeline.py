@@ -8,7 +8,8 @@ The key points are metres, Z up, SMPL order. With a fixed root (the default) the
 way of the person are taken out. With a free root the whole rotation of the pelvis is, and comes back as the root's.
 
 Order of the stages: missing key points, frame rate, Savitzky-Golay, rest calibration, heading, targets, inverse
-kinematics, moving filter, ankles, upsampling, feet on the floor (free root), speed bound.
+kinematics, moving filter, ankles, upsampling, self-collision, feet on the floor
+(free root), speed bound.
 `docs/retargeting_method.md` says why this order.
 """
 
@@ -27,7 +28,9 @@ from bunraku.geometry import from_matrix, nlerp, to_matrix
 from bunraku.humanoid import HumanoidSpec
 from bunraku.motion import HumanMotion, RobotMotion
 from bunraku.retarget import diagnostics, metrics
+from bunraku.retarget.clearance import separate
 from bunraku.retarget.diagnostics import Degraded
+from bunraku.retarget.kinematics.mujoco_backend import MujocoKinematics
 from bunraku.retarget.robot_config import RobotConfig, load_robot
 from bunraku.retarget.root import ground_root, resample_contact
 from bunraku.retarget.solver.clip import ClipSettings, solve_clip, track
@@ -73,6 +76,8 @@ class Options:
     """Hard bound on joint speeds [rad/s]; None: none."""
     robot_speed: bool = False
     """Bound each joint by the robot's own speed limit (as well)."""
+    self_collision: bool = True
+    """Let joints give way where the robot would be in itself (`clearance.separate`)."""
     geometric_ankle: bool = True
     """Set ankle pitch from shin and toes, as the source does, rather than leave it to the solver."""
     scale: float | None = None
@@ -83,8 +88,9 @@ class Options:
 
     @classmethod
     def source(cls) -> Self:
-        """Return the pipeline as the source has it: one forward sweep, and the filter that lags, over 7 frames."""
-        return cls(search="forward", filter="causal", filter_window=7)
+        """Return the pipeline as the source has it: one forward sweep, the filter that lags, over 7 frames, and no look
+        at self-collision."""
+        return cls(search="forward", filter="causal", filter_window=7, self_collision=False)
 
 
 @dataclass(frozen=True)
@@ -173,6 +179,7 @@ class Retargeter:
         self.engine = make_engine(self.problem, self.model, self.options.engine)
         self._ankles = self._find_ankles()
         self._no_head = np.eye(3)
+        self._kinematics = MujocoKinematics(self.robot)
         self.reset()
 
     # live use
@@ -336,15 +343,24 @@ class Retargeter:
         dof = upsample(dof, options.solve_fps, options.fps)
         scale = self.scale(joints)
         root_pos, root_quat, points = self._root(joints, roots, scale)
+        inside = np.zeros(len(dof), dtype=bool)
+        if options.self_collision:
+            separated = separate(self._kinematics, dof, options.fps)
+            dof, inside = separated.dof, separated.unresolved
         if options.root == "free" and options.ground:
             contact = resample_contact(contact, fps, options.fps, len(dof))
             grounded = ground_root(self.robot, dof, root_pos, root_quat, contact, options.fps)
             points = points + (grounded.root_pos - root_pos)[:, None]
             dof, root_pos, root_quat = grounded.dof, grounded.root_pos, grounded.root_quat
+            if options.self_collision:  # standing legs may have met
+                separated = separate(self._kinematics, dof, options.fps)
+                dof, inside = separated.dof, separated.unresolved
         fine = self.bound(options.fps)
         if fine is not None:
             dof = bound_steps(dof, fine)
         dof = np.clip(dof, problem.tree.lower, problem.tree.upper)
+        coarse = frame_times(frames, options.solve_fps, options.fps)[inside]
+        flags[np.rint(coarse).astype(np.int64)] |= Degraded.SELF_COLLISION
         return Retargeted(
             dof=dof,
             joint_names=self.robot.joints,
