@@ -15,6 +15,10 @@ import numpy as np
 from bunraku.motion import RobotMotion
 from bunraku.motion_bodies import model_qpos
 
+_STRUCTURE = (
+    *("jnt_type", "body_rootid", "body_weldid", "body_mocapid", "body_pos", "body_quat", "body_ipos"),
+    *("body_iquat", "site_bodyid", "site_pos", "site_quat"),
+)
 _STREAMS = ("xpos", "xquat", "cvel", "subtree_com", "site_xpos", "site_xmat")
 
 
@@ -44,22 +48,12 @@ class LocoMujocoExporter:
             "body_names": [model.body(i).name for i in range(model.nbody)],
             "site_names": [model.site(i).name for i in range(model.nsite)],
         }
-        structure = (
-            "jnt_type",
-            "body_rootid",
-            "body_weldid",
-            "body_mocapid",
-            "body_pos",
-            "body_quat",
-            "body_ipos",
-        )
-        structure += ("body_iquat", "site_bodyid", "site_pos", "site_quat")
         np.savez(
             path,
             allow_pickle=False,
             **{name: np.array(values, dtype=str) for name, values in names.items()},
             frequency=np.array(motion.fps),
-            **{name: np.array(getattr(model, name)) for name in structure},
+            **{name: np.array(getattr(model, name)) for name in _STRUCTURE},
             **{name: np.array(getattr(model, name)) for name in ("njnt", "nbody", "nsite")},
             qpos=qpos,
             qvel=qvel,

@@ -92,14 +92,7 @@ def close_loop(motion: RobotMotion, loop: Loop, blend: float = 0.3) -> RobotMoti
         pos = root[:, :3] + weight * [0.0, 0.0, 1.0] * (root[0, 2] - root[-1, 2])
         lean = to_rotvec(multiply(wanted[3:], conjugate(root[-1, 3:])))
         qpos = np.concatenate([pos, multiply(from_rotvec(weight * lean), root[:, 3:]), dof], axis=1)
-    empty = {
-        "body_names": (),
-        "body_pos": None,
-        "body_quat": None,
-        "body_lin_vel": None,
-        "body_ang_vel": None,
-    }
-    return replace(cycle, qpos=qpos, human_points=None, **empty)  # type: ignore[arg-type]
+    return replace(cycle.without_bodies(), qpos=qpos, human_points=None)
 
 
 def repeat(cycle: RobotMotion, times: int) -> RobotMotion:

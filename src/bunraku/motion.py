@@ -13,7 +13,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
 from zipfile import BadZipFile
@@ -236,6 +236,12 @@ class RobotMotion:
             return self.qpos[:, :7]
         base = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]) if self.base is None else self.base
         return np.broadcast_to(base, (len(self), 7))
+
+    def without_bodies(self) -> Self:
+        """Return the motion without body poses and velocities: those of other frames would be wrong."""
+        return replace(
+            self, body_names=(), body_pos=None, body_quat=None, body_lin_vel=None, body_ang_vel=None
+        )
 
     def select(self, names: Sequence[str]) -> Array:
         """Return the angles of the named joints, in that order, `(T, len(names))` [rad].
