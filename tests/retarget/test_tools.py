@@ -208,9 +208,17 @@ def test_resampling_keeps_the_motion():
 @pytest.mark.parametrize("period", [0.8, 1.0, 1.2])
 def test_the_cycle_of_a_gait_is_found(period):
     loop = find_loop(walking(400, period=period))
-    cycles = (loop.stop - loop.start) / 90.0 / period
-    assert abs(cycles - round(cycles)) < 0.02
+    assert abs((loop.stop - loop.start) / 90.0 - period) < 0.03
     assert loop.error < 0.01
+
+
+def test_standing_before_and_after_a_gait_is_not_taken_for_its_cycle():
+    t = np.arange(720)[:, None] / 90.0
+    phase = np.random.default_rng(0).uniform(0, 6, ROBOT.dof)
+    walks = np.clip(np.minimum(t - 1.0, 7.0 - t), 0.0, 1.0)
+    loop = find_loop(robot_motion(HOME + 0.15 * walks * np.sin(2.0 * np.pi * t + phase)))
+    assert abs(loop.stop - loop.start - 90) <= 2
+    assert loop.start > 90
 
 
 def test_a_closed_loop_repeats_without_a_seam():
