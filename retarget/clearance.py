@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bunraku.retarget.kinematics.mujoco_backend import MujocoKinematics
+from bunraku.retarget.stages.filters import weighted_moving_filter
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -26,6 +27,8 @@ AIM = 0.001
 """Depth that a changed frame is brought to [m]."""
 REACH = 0.006
 """Pairs nearer than this are watched, so that getting out of one does not lead into another [m]."""
+AROUND = 0.03
+"""Pairs further apart than this when a frame is begun cannot meet in it [m]."""
 LARGEST_STEP = 0.08
 """Largest change of a joint per step [rad]."""
 STEPS = 40
@@ -75,7 +78,8 @@ def separate(kinematics: MujocoKinematics, dof: Array, fps: float) -> Separated:
                 leave(kinematics, pairs, np.clip(start, kinematics.lower, kinematics.upper), aim) - dof[t]
             )
             last = t
-        dof = np.clip(dof + eased(change, deep, ease), kinematics.lower, kinematics.upper)
+        change = weighted_moving_filter(eased(change, deep, ease), max(1, ease), zero_phase=True)
+        dof = np.clip(dof + change, kinematics.lower, kinematics.upper)
         moved: Mask = np.any(dof != original, axis=1)
         fresh = moved | deep
         deep = np.zeros(len(dof), dtype=bool)
@@ -87,6 +91,10 @@ def separate(kinematics: MujocoKinematics, dof: Array, fps: float) -> Separated:
 def leave(kinematics: MujocoKinematics, pairs: NDArray[np.int64], q: Array, aim: float) -> Array:
     """Return the joint angles nearest to `q` `(n,)` found at which no pair is deeper than `aim` [m]."""
     q = q.copy()
+    kinematics.update(q)
+    pairs = pairs[kinematics.self_distances(pairs, AROUND)[0] < AROUND]
+    if len(pairs) == 0:
+        return q
     for _ in range(STEPS):
         kinematics.update(q)
         distance, gradient = kinematics.self_distances(pairs, REACH)
@@ -111,10 +119,15 @@ def least_change(gradient: Array, lack: Array) -> Array:
     square = (gradient * gradient).sum(axis=1) + 1e-9
     multiplier, step = np.zeros(len(lack)), np.zeros(gradient.shape[1])
     for _ in range(60):
+        moved = 0.0
         for i in range(len(lack)):
             new = max(0.0, multiplier[i] + (lack[i] - gradient[i] @ step) / square[i])
-            step += (new - multiplier[i]) * gradient[i]
-            multiplier[i] = new
+            if new != multiplier[i]:
+                step += (new - multiplier[i]) * gradient[i]
+                moved = max(moved, abs(new - multiplier[i]) * square[i])
+                multiplier[i] = new
+        if moved < 1e-8:
+            break
     return step * min(1.0, LARGEST_STEP / max(float(np.abs(step).max(initial=0.0)), 1e-12))
 
 
@@ -122,7 +135,7 @@ def eased(change: Array, deep: Mask, ease: int) -> Array:
     """Return changes `(T, n)` that begin and end smoothly around the deep frames, over `ease` frames each way.
 
     A frame outside takes the change of the nearest deep frames before and after it, weighted by a cosine of how far
-    they are; within, the change is its mean over a few frames and its own, so that it is never less than half.
+    they are.
     """
     frames = len(change)
     times, at = np.arange(frames), np.flatnonzero(deep)

@@ -9,7 +9,7 @@ way of the person are taken out. With a free root the whole rotation of the pelv
 
 Order of the stages: missing key points, frame rate, Savitzky-Golay, rest calibration, heading, targets, inverse
 kinematics, moving filter, ankles, upsampling, self-collision, feet on the floor
-(free root), speed bound.
+(free root), bounds of speed and acceleration.
 `docs/retargeting_method.md` says why this order.
 """
 
@@ -42,6 +42,7 @@ from bunraku.retarget.stages.ankle import set_ankles
 from bunraku.retarget.stages.calibration import LEFT_FOOT, RIGHT_FOOT, Calibration, calibrate
 from bunraku.retarget.stages.coordinates import centre, lift
 from bunraku.retarget.stages.coordinates import scale as coordinates_scale
+from bunraku.retarget.stages.dynamics import calm
 from bunraku.retarget.stages.filters import savitzky_golay, weighted_moving_filter
 from bunraku.retarget.stages.heading import hip_yaw
 from bunraku.retarget.stages.limits import bound_steps
@@ -74,6 +75,10 @@ class Options:
     """Its window. The source has 7; a search over the clip leaves less to smooth, and every frame costs accuracy."""
     max_speed: float | None = None
     """Hard bound on joint speeds [rad/s]; None: none."""
+    max_acceleration: float | None = None
+    """Hard bound on joint accelerations in the result [rad/s^2]; None: none."""
+    calmness: float = 0.0
+    """Weight of a second pass over the whole clip that minimises acceleration (`dynamics.calm`); 50 is a good start."""
     robot_speed: bool = False
     """Bound each joint by the robot's own speed limit (as well)."""
     self_collision: bool = True
@@ -356,9 +361,14 @@ class Retargeter:
                 separated = separate(self._kinematics, dof, options.fps)
                 dof, inside = separated.dof, separated.unresolved
         fine = self.bound(options.fps)
-        if fine is not None:
+        lower, upper = problem.tree.lower, problem.tree.upper
+        if options.max_acceleration is not None or options.calmness > 0.0:
+            speed = np.inf if fine is None else fine * options.fps
+            most = np.inf if options.max_acceleration is None else options.max_acceleration
+            dof = calm(dof, options.fps, lower, upper, speed, most, options.calmness)
+        elif fine is not None:
             dof = bound_steps(dof, fine)
-        dof = np.clip(dof, problem.tree.lower, problem.tree.upper)
+        dof = np.clip(dof, lower, upper)
         coarse = frame_times(frames, options.solve_fps, options.fps)[inside]
         flags[np.rint(coarse).astype(np.int64)] |= Degraded.SELF_COLLISION
         return Retargeted(

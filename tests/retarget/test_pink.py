@@ -54,11 +54,10 @@ def step(kinematics: Kinematics, q: np.ndarray, targets: list[np.ndarray]) -> np
     for task, target in zip(TASKS, targets, strict=True):
         position, rotation = kinematics.pose(task.body)
         frame = pose(rotation, position)
-        error = log6(np.linalg.inv(frame) @ target)
-        columns = [
-            (log6(exp6(-1e-5 * d) @ np.linalg.inv(frame) @ target) - log6(exp6(1e-5 * d) @ np.linalg.inv(frame) @ target)) / 2e-5
-            for d in np.eye(6)
-        ]  # fmt: skip
+        away = np.linalg.inv(frame) @ target
+        error = log6(away)
+        moved = [(exp6(-1e-5 * d) @ away, exp6(1e-5 * d) @ away) for d in np.eye(6)]
+        columns = [(log6(there) - log6(back)) / 2e-5 for there, back in moved]
         world = kinematics.jacobian(task.body)
         body = np.concatenate([rotation.T @ world[:3], rotation.T @ world[3:]])
         jacobian = np.array(columns).T @ body

@@ -249,6 +249,15 @@ def test_a_real_clip_within_a_speed_bound_stays_within_it_at_90_fps_too():
     assert (np.abs(np.diff(result.dof, axis=0)) * 90.0 <= 5.0).all()
 
 
+@needs_clips
+def test_a_real_clip_keeps_an_acceleration_bound():
+    calm = Retargeter("h1", options=Options(max_speed=8.0, max_acceleration=80.0))
+    result = calm.solve(clip("mdm_throw_08"), 20.0)
+    assert_within(calm, result.dof)
+    assert (np.abs(np.diff(result.dof, axis=0)) * 90.0 <= 8.0).all()
+    assert (np.abs(np.diff(result.dof, 2, axis=0)) * 8100.0 <= 80.0).all()
+
+
 def test_without_numba_the_joints_are_the_same_and_it_says_so(h1, tmp_path):
     np.save(tmp_path / "joints.npy", moving(8))
     program = """
