@@ -15,6 +15,9 @@ from bunraku.retarget.solver.tree import Tree
 
 Array = NDArray[np.float64]
 
+GRID = 181
+"""Angles of a joint that are tried for the longest reach."""
+
 
 class Leg:
     """The chain of joints from the root to a foot."""
@@ -31,6 +34,8 @@ class Leg:
         self.links = self._chain.links
         """Joints of the leg, as columns of `dof`."""
         self.lower, self.upper = self._chain.lower, self._chain.upper
+        self._hip, self._reach = 0, 0.0
+        self._straighten()
 
     def origins(self, dof: Array) -> Array:
         """Return where the joints of the leg are `(T, k, 3)` in the root frame [m]."""
@@ -45,10 +50,33 @@ class Leg:
 
         The start is the last joint before the first long bone: the hip.
         """
-        origins = self.origins(dof)
-        lengths = np.linalg.norm(np.diff(origins[0], axis=0), axis=-1)
-        long = np.flatnonzero(lengths > 0.3 * lengths.max())
-        return origins[:, long[0]], float(lengths[long[0] :].sum())
+        return self.origins(dof)[:, self._hip], self._reach
+
+    def _straighten(self) -> None:
+        """Find hip, knee and reach, and keep the knee on the side to which it bends.
+
+        Many a knee can go a little past straight. Without this bound a foot near the leg's full reach could be had
+        with the knee on either side, and solutions would snap between them.
+        """
+        q = np.clip(0.0, self.lower, self.upper)
+        lengths = np.linalg.norm(np.diff(self._chain.walk(q[None])[2][0], axis=0), axis=-1)
+        self._hip = int(np.flatnonzero(lengths > 0.3 * lengths.max())[0])
+        knee, most = 0, -1.0
+        for _ in range(2):
+            for joint in range(self._hip, len(self.links)):
+                tried = np.tile(q, (GRID, 1))
+                tried[:, joint] = np.linspace(self.lower[joint], self.upper[joint], GRID)
+                origins = self._chain.walk(tried)[2]
+                distance = np.linalg.norm(origins[:, -1] - origins[:, self._hip], axis=-1)
+                if np.ptp(distance) > most:
+                    knee, most = joint, float(np.ptp(distance))
+                if np.ptp(distance) > 1e-9:
+                    q[joint] = tried[distance.argmax(), joint]
+                    self._reach = float(distance.max())
+        if q[knee] < 0.5 * (self.lower[knee] + self.upper[knee]):
+            self._chain.lower[knee] = q[knee]
+        else:
+            self._chain.upper[knee] = q[knee]
 
     def solve(self, dof: Array, target: Array) -> Array:
         """Return joint angles `(T, n)` that bring the corners to their targets, the other joints unchanged.
