@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -88,21 +88,18 @@ def run(args: Args) -> int:
         boxes=() if args.avoid is None else tuple(map(tuple, read_boxes(args.avoid).tolist())),
     )
     files = find_files(args.paths)
-    single = len(files) == 1 and not os.path.isdir(args.paths[0])
-    robot = Path(args.robot).stem
-    folder = (args.out or Path(f"retargeted_{robot}")) if not single else Path()
-    jobs, failed = find_jobs(files, folder, suffix, settings.reading)
+    jobs, failed = find_jobs(files, Path(), suffix, settings.reading)
     if args.clip is not None:
         jobs = [job for job in jobs if job.clip == args.clip]
         if not jobs and not failed:
             raise BunrakuError(f"there is no clip {args.clip}; clips count from 0")
-    single = single and len(jobs) + len(failed) == 1
-    if single:
+    robot = Path(args.robot).stem
+    if len(files) == 1 and len(jobs) + len(failed) == 1 and not os.path.isdir(args.paths[0]):
         return _one(args, jobs, failed, settings, files[0][1].name, robot, suffix)
-    if args.out is None or Path() == folder:
-        folder = args.out or Path(f"retargeted_{robot}")
-        jobs, failed = find_jobs(files, folder, suffix, settings.reading)
-        jobs = [job for job in jobs if args.clip is None or job.clip == args.clip]
+    folder = args.out or Path(f"retargeted_{robot}")
+    if folder.is_file():
+        raise BunrakuError(f"{folder} is a file; several clips need a folder, give another --out")
+    jobs = [replace(job, out=folder / job.out) for job in jobs]
     rows = list(failed)
     with Progress("retargeting", len(jobs), "clips") as progress:
         rows += run_jobs(
@@ -130,8 +127,6 @@ def _one(
     suffix: str,
 ) -> int:
     """Retarget one clip; its errors are the command's."""
-    from dataclasses import replace
-
     from bunraku.retarget.job import run_job
     from bunraku.retarget.report import write_report
 
@@ -160,8 +155,6 @@ def _one(
 
 
 def _options(args: Args) -> Any:
-    from dataclasses import replace
-
     from bunraku.retarget.pipeline import Options
 
     base = Options.source() if args.method == "source" else Options()
