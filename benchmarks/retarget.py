@@ -7,6 +7,7 @@ limbs whose objective a search from 24 seeds beats by more than 0.02, frame by f
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
@@ -15,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from retarget_clips import FPS, Clip, judge, load_clips
 from retarget_peers import Pink
-from timing import Result, in_turn, seconds
+from timing import Result, in_turn
 
+from bunraku.retarget.kinematics.mujoco_backend import MujocoKinematics
 from bunraku.retarget.pipeline import Options, Retargeter
 from bunraku.retarget.solver.clip import seed_points, solve_clip
 
@@ -42,6 +44,13 @@ def best_costs(retargeter: Retargeter, clip: Clip) -> Array:
     return least
 
 
+def cpu_seconds(pipeline: Retargeter, joints: Array) -> float:
+    """Return the processor time of retargeting key points [s]: the limit is absolute, and others share the machine."""
+    begin = time.process_time()
+    pipeline.solve(joints, FPS)
+    return time.process_time() - begin
+
+
 def ratio(
     name: str, ours: float, peer: float, unit: str, required: float, details: dict[str, Any] | None = None
 ) -> Result:
@@ -56,6 +65,7 @@ def run(repeats: int = 7) -> list[Result]:
     clips = load_clips(retargeter)
     timed = next(clip for clip in clips if clip.name == TIMED)
     pink = Pink(problem)
+    kinematics = MujocoKinematics(retargeter.robot)
     versions = {"pink": version("pin-pink"), "frames": sum(len(clip.joints) for clip in clips)}
     results = [
         in_turn(
@@ -102,17 +112,31 @@ def run(repeats: int = 7) -> list[Result]:
         results.append(
             ratio(f"at most {speed:g} rad/s, steps over", over, 0.0 if over else 1e-12, "steps", 1.0)
         )
-    for name, options in (("default", Options()), ("as the source", Options.source())):
+    pipelines = {
+        "as the source": Options.source(),
+        "search over the clip": Options(self_collision=False),
+        "default": Options(),
+    }
+    for name, options in pipelines.items():
         pipeline = Retargeter("h1", options=options)
         pipeline.solve(timed.joints, FPS)
-        times = sorted(seconds(lambda p=pipeline: p.solve(timed.joints, FPS)) for _ in range(3 * repeats))
+        times = sorted(cpu_seconds(pipeline, timed.joints) for _ in range(3 * repeats))
+        limit = 0.01 if name == "default" else 1.0  # taking a motion out of itself costs what it must
         outside = 0
         for clip in clips:
             dof = pipeline.solve(clip.joints, FPS).dof
             outside += int(((dof < problem.tree.lower) | (dof > problem.tree.upper)).sum())
+        worst = max(kinematics.self_depths(pipeline.solve(c.joints, FPS).dof).max() for c in clips)
         took = 1e3 * times[len(times) // 2]
-        details = {"violations_between_frames": outside, "min_ms": 1e3 * times[0], "max_ms": 1e3 * times[-1]}
+        details = {
+            "violations_between_frames": outside,
+            "min_ms": 1e3 * times[0],
+            "max_ms": 1e3 * times[-1],
+            "self_depth_mm": 1e3 * float(worst),
+        }
         results.append(
-            ratio(f"196 frames to 90 fps, {name}", took, 20.0, "ms", 1.0 if outside == 0 else np.inf, details)
+            ratio(
+                f"196 frames to 90 fps, {name}", took, 20.0, "ms", limit if outside == 0 else np.inf, details
+            )
         )
     return results

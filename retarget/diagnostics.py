@@ -33,6 +33,8 @@ class Degraded(IntFlag):
     """A hand, foot, elbow, knee or head stays away from its target: joint limits are in the way."""
     SPEED_BOUND = 64
     """A joint moves as fast as it may, so it may lag behind the person."""
+    SELF_COLLISION = 128
+    """The robot stays in itself: the joint limits leave no way out."""
 
 
 MEANING = {
@@ -43,6 +45,7 @@ MEANING = {
     Degraded.BONE_LENGTH: "bone length changes",
     Degraded.OUT_OF_REACH: "target out of reach",
     Degraded.SPEED_BOUND: "at the joint speed bound",
+    Degraded.SELF_COLLISION: "in self-collision",
 }
 """Each reason in words."""
 

@@ -8,7 +8,9 @@ The key points are metres, Z up, SMPL order. With a fixed root (the default) the
 way of the person are taken out. With a free root the whole rotation of the pelvis is, and comes back as the root's.
 
 Order of the stages: missing key points, frame rate, Savitzky-Golay, rest calibration, heading, targets, inverse
-kinematics, moving filter, ankles, upsampling, speed bound. `docs/retargeting_method.md` says why this order.
+kinematics, moving filter, ankles, upsampling, self-collision, feet on the floor
+(free root), bounds of speed and acceleration.
+`docs/retargeting_method.md` says why this order.
 """
 
 from __future__ import annotations
@@ -25,18 +27,22 @@ from bunraku.errors import BunrakuError
 from bunraku.geometry import from_matrix, nlerp, to_matrix
 from bunraku.humanoid import HumanoidSpec
 from bunraku.motion import HumanMotion, RobotMotion
-from bunraku.retarget import diagnostics
+from bunraku.retarget import diagnostics, metrics
+from bunraku.retarget.clearance import separate
 from bunraku.retarget.diagnostics import Degraded
+from bunraku.retarget.kinematics.mujoco_backend import MujocoKinematics
 from bunraku.retarget.robot_config import RobotConfig, load_robot
+from bunraku.retarget.root import ground_root, resample_contact
 from bunraku.retarget.solver.clip import ClipSettings, solve_clip, track
 from bunraku.retarget.solver.engine import CompiledEngine, make_engine
 from bunraku.retarget.solver.live import live_frame, live_targets, make_state
 from bunraku.retarget.solver.problem import Problem
 from bunraku.retarget.solver.tree import Tree
 from bunraku.retarget.stages.ankle import set_ankles
-from bunraku.retarget.stages.calibration import Calibration, calibrate
+from bunraku.retarget.stages.calibration import LEFT_FOOT, RIGHT_FOOT, Calibration, calibrate
 from bunraku.retarget.stages.coordinates import centre, lift
 from bunraku.retarget.stages.coordinates import scale as coordinates_scale
+from bunraku.retarget.stages.dynamics import calm
 from bunraku.retarget.stages.filters import savitzky_golay, weighted_moving_filter
 from bunraku.retarget.stages.heading import hip_yaw
 from bunraku.retarget.stages.limits import bound_steps
@@ -53,6 +59,8 @@ class Options:
 
     root: Literal["fixed", "free"] = "fixed"
     """Whether the waist hangs still or follows the pelvis."""
+    ground: bool = True
+    """With a free root: put standing feet on the floor and hold them (`root.ground_root`)."""
     search: Literal["clip", "forward"] = "clip"
     """Search over the whole clip, or one forward sweep as live use makes it."""
     fps: float = 90.0
@@ -67,8 +75,14 @@ class Options:
     """Its window. The source has 7; a search over the clip leaves less to smooth, and every frame costs accuracy."""
     max_speed: float | None = None
     """Hard bound on joint speeds [rad/s]; None: none."""
+    max_acceleration: float | None = None
+    """Hard bound on joint accelerations in the result [rad/s^2]; None: none."""
+    calmness: float = 0.0
+    """Weight of a second pass over the whole clip that minimises acceleration (`dynamics.calm`); 50 is a good start."""
     robot_speed: bool = False
     """Bound each joint by the robot's own speed limit (as well)."""
+    self_collision: bool = True
+    """Let joints give way where the robot would be in itself (`clearance.separate`)."""
     geometric_ankle: bool = True
     """Set ankle pitch from shin and toes, as the source does, rather than leave it to the solver."""
     scale: float | None = None
@@ -79,8 +93,9 @@ class Options:
 
     @classmethod
     def source(cls) -> Self:
-        """Return the pipeline as the source has it: one forward sweep, and the filter that lags, over 7 frames."""
-        return cls(search="forward", filter="causal", filter_window=7)
+        """Return the pipeline as the source has it: one forward sweep, the filter that lags, over 7 frames, and no look
+        at self-collision."""
+        return cls(search="forward", filter="causal", filter_window=7, self_collision=False)
 
 
 @dataclass(frozen=True)
@@ -163,12 +178,13 @@ class Retargeter:
                 f" in order; the model has {', '.join(tree.joints)}"
             )
         self.problem = Problem.build(
-            tree, self.config.tasks(), self.config.settings, np.array(self.robot.home)
+            tree, self.config.tasks(), self.config.settings, np.array(self.robot.home), self.robot.human_scale
         )
         self.table = target_table(self.problem, whole_pelvis=self.options.root == "free")
         self.engine = make_engine(self.problem, self.model, self.options.engine)
         self._ankles = self._find_ankles()
         self._no_head = np.eye(3)
+        self._kinematics = MujocoKinematics(self.robot)
         self.reset()
 
     # live use
@@ -259,7 +275,10 @@ class Retargeter:
     def retarget(self, motion: HumanMotion) -> RobotMotion:
         """Retarget a motion; degraded frames are flagged in the result (`diagnostics.named` says why)."""
         heads = None if motion.head_quat is None else to_matrix(motion.head_quat)
-        result = self.solve(motion.joints, motion.fps, heads)
+        return self.as_motion(self.solve(motion.joints, motion.fps, heads), motion)
+
+    def as_motion(self, result: Retargeted, motion: HumanMotion) -> RobotMotion:
+        """Return a result of `solve` as the robot motion that is saved, with source and licence of the person's."""
         fixed = self.options.root == "fixed"
         pose = np.concatenate([result.root_pos, result.root_quat], axis=1)
         nearest = np.rint(frame_times(len(result.solved), self.options.solve_fps, result.fps)).astype(
@@ -291,6 +310,7 @@ class Retargeter:
             raise BunrakuError(f"a clip is (T, 22, 3) key points in metres, T at least 1; got {joints.shape}")
         joints, flags = diagnostics.fill_missing(joints)
         flags |= diagnostics.input_flags(joints, fps)
+        contact = metrics.ground_contact(joints[:, [LEFT_FOOT, RIGHT_FOOT]], fps)
         joints, flags, heads = resample(joints, flags, head_rotations, fps, options.solve_fps)
         if options.smoothing_window > 1:
             joints = savitzky_golay(joints, options.smoothing_window)
@@ -313,7 +333,9 @@ class Retargeter:
         else:
             solved = track(self.engine, offsets, rotations, self._first_steps, bound)
         errors = self.engine.errors(solved, offsets, rotations)
-        flags |= diagnostics.solution_flags(solved, errors[:, :, 0], offsets, problem.packed.weights[:, 0], bound)
+        flags |= diagnostics.solution_flags(
+            solved, errors[:, :, 0], offsets, problem.packed.weights[:, 0], bound
+        )
 
         dof = solved
         if options.filter != "none":
@@ -324,12 +346,31 @@ class Retargeter:
             dof = dof.copy()
             self._set_ankles(dof, joints, np.array(rest))
         dof = upsample(dof, options.solve_fps, options.fps)
-        fine = self.bound(options.fps)
-        if fine is not None:
-            dof = bound_steps(dof, fine)
-        dof = np.clip(dof, problem.tree.lower, problem.tree.upper)
         scale = self.scale(joints)
         root_pos, root_quat, points = self._root(joints, roots, scale)
+        inside = np.zeros(len(dof), dtype=bool)
+        if options.self_collision:
+            separated = separate(self._kinematics, dof, options.fps)
+            dof, inside = separated.dof, separated.unresolved
+        if options.root == "free" and options.ground:
+            contact = resample_contact(contact, fps, options.fps, len(dof))
+            grounded = ground_root(self.robot, dof, root_pos, root_quat, contact, options.fps)
+            points = points + (grounded.root_pos - root_pos)[:, None]
+            dof, root_pos, root_quat = grounded.dof, grounded.root_pos, grounded.root_quat
+            if options.self_collision:  # standing legs may have met
+                separated = separate(self._kinematics, dof, options.fps)
+                dof, inside = separated.dof, separated.unresolved
+        fine = self.bound(options.fps)
+        lower, upper = problem.tree.lower, problem.tree.upper
+        if options.max_acceleration is not None or options.calmness > 0.0:
+            speed = np.inf if fine is None else fine * options.fps
+            most = np.inf if options.max_acceleration is None else options.max_acceleration
+            dof = calm(dof, options.fps, lower, upper, speed, most, options.calmness)
+        elif fine is not None:
+            dof = bound_steps(dof, fine)
+        dof = np.clip(dof, lower, upper)
+        coarse = frame_times(frames, options.solve_fps, options.fps)[inside]
+        flags[np.rint(coarse).astype(np.int64)] |= Degraded.SELF_COLLISION
         return Retargeted(
             dof=dof,
             joint_names=self.robot.joints,

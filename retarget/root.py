@@ -187,7 +187,7 @@ def _inside(mask: Mask, ramp: float) -> Array:
 
 def _ends(leg: Leg, dof: Array, root_pos: Array, rot: Array, target: Array) -> tuple[Array, Array, float]:
     """Return hip and ankle `(T, 3)` in the world when the sole is at its target, and the length of the leg [m]."""
-    _, _, _, origins = leg.walk(dof)
+    origins = leg.origins(dof)
     hips, reach = leg.hip_to_sole(dof)
     hip = root_pos + np.einsum("tij,tj->ti", rot, hips)
     # the ankle keeps its place in the sole as it was before the root moved

@@ -34,7 +34,7 @@ TO_Z_UP: dict[str, Array] = {
 }
 """Rotation that takes a frame with that axis up to one with Z up. For `y` it is the quaternion (0.5, 0.5, 0.5, 0.5):
 who faced z, as the output of text-to-motion models does, faces x."""
-_CLEAR = 0.6
+_CLEAR = 0.95
 """Share of frames that must agree on the up axis."""
 
 _I = {name: i for i, name in enumerate(SMPL_JOINTS)}

@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,12 +130,53 @@ def open_content(path: str | Path) -> Content:
     if data[:6] == b"\x93NUMPY":
         value = read_npy(io.BytesIO(data), name)
         return Content(name, values=value if isinstance(value, dict) else {UNNAMED: value})
-    if data[:1] == b"\x80":
+    if _is_pickle(data):
         value = unpickle(data, name=name)
         return Content(name, values=value if isinstance(value, dict) else {UNNAMED: value})
     if b"\0" in data[:4096]:
         raise FileFormatError(f"{name} is a binary file of a kind that is not known; {KNOWN_FORMATS}")
     return Content(name, text=data.decode("utf-8", errors="replace"))
+
+
+def _is_pickle(data: bytes) -> bool:
+    """Say whether this is a pickle; those of protocols 0 and 1, which body models still have, name no version."""
+    return data[:1] == b"\x80" or (data[:1] in (b"(", b"}", b"c") and data.rstrip().endswith(b"."))
+
+
+def may_hold_several(path: str) -> bool:
+    """Say whether a file may hold several clips, by the shapes of its arrays alone, so that folders are quick to list.
+
+    What is damaged is found out when it is read.
+    """
+    if path.startswith(GENERATOR):
+        return False
+    try:
+        with open(path, "rb") as file:
+            start = file.read(6)
+            file.seek(0)
+            if start[:1] in (b"\x80", b"(", b"}", b"c"):
+                return True
+            if start == b"\x93NUMPY":
+                return _is_batch(file)
+            if start[:2] != b"PK":
+                return False
+            with zipfile.ZipFile(file) as archive:
+                for entry in archive.namelist():
+                    if entry.endswith(".npy"):
+                        with archive.open(entry) as stream:
+                            if _is_batch(stream):
+                                return True
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, NotImplementedError):
+        return False
+    return False
+
+
+def _is_batch(stream: IO[bytes]) -> bool:
+    """Say whether the array that begins here has four axes, or holds objects, which may be anything."""
+    version = np.lib.format.read_magic(stream)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(stream)
+    return len(shape) == 4 or (dtype.hasobject and shape == ())
 
 
 KNOWN_FORMATS = (

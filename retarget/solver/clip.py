@@ -9,6 +9,7 @@ path through these candidates. Frames are refined in turn, each held within the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Self
 
 import numpy as np
@@ -33,16 +34,17 @@ class ClipSettings:
     """Weight that draws a frame to the middle of its neighbours [1/rad^2]."""
     refinements: int = 3
     """Refining sweeps."""
-    repairs: int = 2
+    repairs: int = 1
     """Rounds of restarts where all candidates are poor."""
     seeds: int = 4
     """Restarts per stretch of poor frames and limb."""
     seed_steps: int = 8
     """Solver steps of each."""
-    poor: float = 0.015
-    """Position error above which a limb counts as poor [m]."""
-    margin: int = 6
-    """Frames before and after a poor stretch over which a repair may be taken up."""
+    poor: float = 0.08
+    """Position error above which a limb counts as poor, as a share of the farthest target's distance from its anchor
+    (a leg)."""
+    margin: int = 8
+    """Frames before and after a poor stretch over which a repair may be taken up; stretches that near are one."""
 
     @classmethod
     def bounded(cls) -> Self:
@@ -51,6 +53,11 @@ class ClipSettings:
         return cls(jump_price=0.05, pull=0.005, refinements=4)
 
 
+SEED_STEP = 0.4
+"""As `Settings.target_step`, for restarts, which come from far: a share of the target's distance from its anchor."""
+
+
+@cache
 def seed_points(count: int, dims: int) -> Array:
     """Return `count` points of the unit cube `(count, dims)`, spread evenly (additive recurrence, generalised golden
     ratio): the same ones every time."""
@@ -161,42 +168,79 @@ def repair(
         settings: Numbers of the search.
         middle: Restart in the middle of a stretch rather than at its worst frame.
     """
-    packed, tree = engine.problem.packed, engine.problem.tree
+    packed = engine.problem.packed
     errors = engine.errors(x, offsets, rotations)[:, :, 0]
-    substeps, found = engine.problem.settings.substeps, None
+    reach = float(np.median(np.linalg.norm(offsets, axis=-1).max(axis=1)))
+    found = None
     for group in range(1, int(packed.task_group.max()) + 1):
-        joints = np.flatnonzero(packed.joint_group == group)
-        tasks = np.flatnonzero((packed.task_group == group) & (packed.weights[:, 0] > 0.0))
-        if len(joints) == 0 or len(tasks) < 2:  # one task alone has no wrong branch worth the search
+        tasks = (packed.task_group == group) & (packed.weights[:, 0] > 0.0)
+        if tasks.sum() < 2:  # one task alone has no wrong branch worth the search
             continue
         error = errors[:, tasks].max(axis=1)
-        poor = np.flatnonzero(error > settings.poor)
-        points = seed_points(settings.seeds, len(joints))
-        for stretch in np.split(poor, np.flatnonzero(np.diff(poor) > 3) + 1):
-            if len(stretch) == 0:
-                continue
+        poor = np.flatnonzero(error > settings.poor * reach)
+        if len(poor) == 0:
+            continue
+        limb = engine.limb(group)
+        path = Path(limb.engine, x[:, limb.joints], offsets[:, limb.tasks], rotations[:, limb.tasks])
+        better = False
+        for stretch in np.split(poor, np.flatnonzero(np.diff(poor) > settings.margin) + 1):
             at = int(stretch[len(stretch) // 2] if middle else stretch[np.argmax(error[stretch])])
-            seeds = np.repeat(x[at : at + 1], settings.seeds, axis=0)
-            seeds[:, joints] = tree.lower[joints] + points * (tree.upper - tree.lower)[joints]
-            target = np.repeat(offsets[at : at + 1], settings.seeds, axis=0)
-            turn = np.repeat(rotations[at : at + 1], settings.seeds, axis=0)
-            steps = settings.seed_steps
-            engine.sweep(
-                seeds, target, turn, 0, settings.seeds - 1, follow=False, substeps=steps, target_step=0.05
-            )
-            cost = engine.costs(seeds, target, turn)[:, group]
-            here = engine.costs(x[at : at + 1], offsets[at : at + 1], rotations[at : at + 1])[0, group]
-            best = int(np.argmin(cost))
-            if not cost[best] < here - 1e-4:
-                continue
-            first, last = max(0, int(stretch[0]) - settings.margin), int(stretch[-1]) + settings.margin
-            last = min(len(x) - 1, last)
-            path = x.copy()
-            path[at] = seeds[best]
-            if at < last:
-                engine.sweep(path, offsets, rotations, at + 1, last, follow=True, substeps=substeps)
-            if at > first:
-                engine.sweep(path, offsets, rotations, at - 1, first, follow=True, substeps=substeps)
+            first = max(0, int(stretch[0]) - settings.margin)
+            last = min(len(x) - 1, int(stretch[-1]) + settings.margin)
+            better |= path.restart(at, first, last, limb.own, settings)
+        if better:
             found = x.copy() if found is None else found
-            found[first : last + 1, joints] = path[first : last + 1, joints]
+            found[:, limb.joints[limb.own]] = path.x[:, limb.own]
     return found
+
+
+@dataclass(frozen=True)
+class Path:
+    """The way of one limb through a clip."""
+
+    engine: Engine
+    """The solver of the limb and the trunk that carries it."""
+    x: Array
+    """Joint angles `(T, m)` [rad]."""
+    offsets: Array
+    """Its targets `(T, k, 3)` [m]."""
+    rotations: Array
+    """Its target rotations `(T, k, 3, 3)`."""
+
+    def restart(
+        self, at: int, first: int, last: int, joints: NDArray[np.int64], settings: ClipSettings
+    ) -> bool:
+        """Solve a frame from several seeds; follow the best to `first` and `last` if it beats what is there.
+
+        Args:
+            at: The frame to restart at.
+            first: First frame to change.
+            last: Last frame to change.
+            joints: The joints to seed.
+            settings: Numbers of the search.
+
+        Returns:
+            Whether it was better.
+        """
+        tree, here = self.engine.problem.tree, slice(at, at + 1)
+        seeds = np.repeat(self.x[here], settings.seeds, axis=0)
+        points = seed_points(settings.seeds, len(joints))
+        seeds[:, joints] = tree.lower[joints] + points * (tree.upper - tree.lower)[joints]
+        target = np.repeat(self.offsets[here], settings.seeds, axis=0)
+        turn = np.repeat(self.rotations[here], settings.seeds, axis=0)
+        end, steps = settings.seeds - 1, settings.seed_steps
+        reach = SEED_STEP * float(np.linalg.norm(self.offsets[at], axis=-1).max())
+        self.engine.sweep(seeds, target, turn, 0, end, follow=False, substeps=steps, target_step=reach)
+        cost = self.engine.costs(seeds, target, turn)[:, 1]
+        best = int(np.argmin(cost))
+        present = self.engine.costs(self.x[here], self.offsets[here], self.rotations[here])[0, 1]
+        if not cost[best] < present - 1e-4:
+            return False
+        self.x[at] = seeds[best]
+        substeps = self.engine.problem.settings.substeps
+        for start, end in ((at + 1, last), (at - 1, first)):
+            if (end - start) * (end - at) >= 0 and start != at and end != at:
+                self.engine.sweep(
+                    self.x, self.offsets, self.rotations, start, end, follow=True, substeps=substeps
+                )
+        return True

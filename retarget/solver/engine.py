@@ -5,7 +5,7 @@ Both solve the same problem to the same joints; without numba the second is chos
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import mujoco
 import numpy as np
@@ -18,10 +18,27 @@ from bunraku.retarget.solver.problem import Problem
 Array = NDArray[np.float64]
 
 
+class Limb(NamedTuple):
+    """A limb with the trunk that carries it, as a problem of its own."""
+
+    engine: Engine
+    """Its solver."""
+    joints: NDArray[np.int64]
+    """Its joints in the whole problem, the trunk's first."""
+    own: NDArray[np.int64]
+    """Those of `joints`, by their place there, that belong to the limb alone."""
+    tasks: NDArray[np.int64]
+    """Its tasks in the whole problem."""
+
+
 class Engine(Protocol):
     """Passes over the frames of a clip; offsets are `(T, K, 3)`, rotations `(T, K, 3, 3)`, joint angles `(T, n)`."""
 
     problem: Problem
+
+    def limb(self, group: int) -> Limb:
+        """Return the solver of one limb."""
+        ...
 
     def sweep(
         self,
@@ -59,6 +76,15 @@ class CompiledEngine:
         announce_compilation()
         self.problem = problem
         self._unbound = np.full(problem.tree.n, np.inf)
+        self._limbs: dict[int, Limb] = {}
+
+    def limb(self, group: int) -> Limb:
+        """Return the solver of one limb."""
+        if group not in self._limbs:
+            problem, joints, tasks = self.problem.limb(group)
+            own = np.flatnonzero(self.problem.packed.joint_group[joints] == group)
+            self._limbs[group] = Limb(CompiledEngine(problem), joints, own, tasks)
+        return self._limbs[group]
 
     def sweep(
         self,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bunraku.geometry import from_matrix, to_matrix, to_rotvec
+from bunraku.retarget.solver.engine import Limb
 from bunraku.retarget.solver.problem import Problem
 
 Array = NDArray[np.float64]
@@ -120,6 +121,12 @@ def box_qp(hessian: Array, gradient: Array, low: Array, high: Array, active: Act
 
 class MujocoEngine(MujocoKinematics):
     """Passes over the frames of a clip in Python."""
+
+    def limb(self, group: int) -> Limb:
+        """Return the solver of one limb."""
+        problem, joints, tasks = self.problem.limb(group)
+        own = np.flatnonzero(self.problem.packed.joint_group[joints] == group)
+        return Limb(type(self)(problem, self.model), joints, own, tasks)
 
     def sweep(
         self,

@@ -14,7 +14,7 @@ and one step of the solver minimises its Gauss-Newton model plus `damping / 2 |d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,10 @@ from bunraku.retarget.solver.tree import Frame, Tree
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+SOURCE_SCALE = 0.2466
+"""Size of the source's robot over that of a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,8 @@ class Settings:
     substeps: int = 2
     """Solver steps per frame."""
     target_step: float = 0.01
-    """A target is at most so far from its frame in one step [m]: large jumps are walked, not leapt."""
+    """A target is at most so far from its frame in one step: large jumps are walked, not leapt. In [m] on a robot of
+    the source's size, in proportion on others."""
     limit_gain: float = 0.5
     """Share of the way to a joint limit that one step may go."""
 
@@ -130,6 +135,7 @@ class Problem:
         tasks: Sequence[FrameTask],
         settings: Settings | None = None,
         rest: Array | None = None,
+        scale: float = SOURCE_SCALE,
     ) -> Problem:
         """Build the problem.
 
@@ -138,11 +144,13 @@ class Problem:
             tasks: The task table.
             settings: Weights and step sizes; the source's by default.
             rest: The rest posture `(n,)` [rad], upright with the face along x; zeros clamped to the limits by default.
+            scale: Size of the robot over that of a person; lengths in `settings` go with it.
 
         Raises:
             BunrakuError: If an anchor is not between the root and the frame that is measured from it.
         """
         settings = settings or Settings()
+        settings = replace(settings, target_step=settings.target_step * scale / SOURCE_SCALE)
         rest = np.clip(np.zeros(tree.n) if rest is None else np.asarray(rest, float), tree.lower, tree.upper)
         frames, anchors = [], []
         for task in tasks:
@@ -159,6 +167,21 @@ class Problem:
             anchors.append(anchor)
         packed = _pack(tree, tasks, settings, rest, frames, anchors)
         return cls(tree, tuple(tasks), settings, rest, tuple(frames), tuple(anchors), packed)
+
+    def limb(self, group: int) -> tuple[Problem, Ints, Ints]:
+        """Return the problem of one limb with the trunk that carries it, its joints and its tasks in this problem.
+
+        The first joints are the trunk's; in the limb's problem the limb itself is group 1.
+        """
+        packed = self.packed
+        own = np.flatnonzero(packed.joint_group == group)
+        links = sorted({link for joint in own for link in self.tree.chain(int(joint))})
+        carried = np.isin(packed.link, links) & ((packed.task_group == group) | (packed.task_group == 0))
+        rows = np.flatnonzero(carried)
+        joints = np.array(links, dtype=np.int64)
+        tasks = [self.tasks[row] for row in rows]
+        part = Problem.build(self.tree.subset(joints), tasks, self.settings, self.rest[joints])
+        return part, joints, rows
 
     def index(self, name: str) -> int:
         """Return the row of the task `name`."""

@@ -87,6 +87,29 @@ class Tree:
             link = int(self.parent[link])
         return links[::-1]
 
+    def subset(self, links: Ints) -> Tree:
+        """Return the tree of some links `(m,)`, ascending, with all their ancestors among them."""
+        new = np.full(self.n + 1, -1, dtype=np.int64)  # the last entry serves the root's -1
+        new[links] = np.arange(len(links))
+        frames = {
+            name: Frame(int(new[frame.link]), frame.pos, frame.rot)
+            for name, frame in self.frames.items()
+            if frame.link < 0 or new[frame.link] >= 0
+        }
+        return Tree(
+            joints=tuple(self.joints[i] for i in links),
+            parent=new[self.parent[links]],
+            offset=self.offset[links],
+            rotation=self.rotation[links],
+            axis=self.axis[links],
+            lower=self.lower[links],
+            upper=self.upper[links],
+            qpos=self.qpos[links],
+            dof=self.dof[links],
+            root_body=self.root_body,
+            frames=frames,
+        )
+
     @classmethod
     def from_model(cls, model: mujoco.MjModel, root_body: str) -> Tree:
         """Read the tree below a body.

@@ -42,6 +42,10 @@ Array = NDArray[np.float64]
 """Indices of the 22 key points (SMPL order)."""
 
 
+NARROW = 0.005
+"""Collars nearer than this to one another or to spine3 tell no direction; shoulders or trunk do [m]."""
+
+
 class Calibration(NamedTuple):
     """Rest pitches [rad] about the left axis, positive leaning forward."""
 
@@ -80,8 +84,12 @@ def calibrate(joints: ArrayLike) -> Calibration:
     def median(vectors: Array, axis: Array) -> float:
         return float(np.median(pitch_against(vectors, trunk, axis)))
 
+    chest = 0.5 * (j[:, LEFT_COLLAR] + j[:, RIGHT_COLLAR]) - j[:, SPINE3]
+    collars = j[:, LEFT_COLLAR] - j[:, RIGHT_COLLAR]
+    chest = np.where(np.linalg.norm(chest, axis=-1, keepdims=True) < NARROW, trunk, chest)
+    collars = np.where(np.linalg.norm(collars, axis=-1, keepdims=True) < NARROW, shoulders, collars)
     return Calibration(
-        chest=median(0.5 * (j[:, LEFT_COLLAR] + j[:, RIGHT_COLLAR]) - j[:, SPINE3], shoulders),
+        chest=median(chest, collars),
         head=median(j[:, HEAD] - j[:, NECK], shoulders),
         spine=median(j[:, SPINE2] - j[:, PELVIS], left),
         left_foot=flat_foot_pitch(j[:, LEFT_ANKLE], j[:, LEFT_FOOT]),

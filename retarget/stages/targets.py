@@ -20,14 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bunraku.retarget.solver.jit import compiled
+from bunraku.retarget.stages.calibration import NARROW
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 PELVIS, LEFT_HIP, RIGHT_HIP, SPINE2, SPINE3 = 0, 1, 2, 6, 9
 NECK, LEFT_COLLAR, RIGHT_COLLAR, HEAD, LEFT_SHOULDER, RIGHT_SHOULDER = 12, 13, 14, 15, 16, 17
-NARROW = 0.02
-"""Collars nearer than this to one another or to spine3 tell no direction; shoulders or trunk do [m]."""
 TINY = 1e-6
 """Bones shorter than this have no direction; the last one is kept [m]."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, overload
 
 import mujoco
 import numpy as np
@@ -23,14 +23,16 @@ from bunraku.retarget.tools.interpolator import MotionInterpolator
 from bunraku.retarget.tools.spline import Method, resample
 
 Array = NDArray[np.float64]
-Motion = TypeVar("Motion", HumanMotion, RobotMotion)
 _PER_FRAME = ("body_pos", "body_quat", "body_lin_vel", "body_ang_vel", "human_points", "flags")
-_BODIES = {"body_names": (), "body_pos": None, "body_quat": None, "body_lin_vel": None, "body_ang_vel": None}
 _REFLECT = np.array([1.0, -1.0, 1.0])
 _REFLECT_QUAT = np.array([1.0, -1.0, 1.0, -1.0])
 
 
-def cut(motion: Motion, start: float, stop: float) -> Motion:
+@overload
+def cut(motion: HumanMotion, start: float, stop: float) -> HumanMotion: ...
+@overload
+def cut(motion: RobotMotion, start: float, stop: float) -> RobotMotion: ...
+def cut(motion: HumanMotion | RobotMotion, start: float, stop: float) -> HumanMotion | RobotMotion:
     """Return the frames from `start` to `stop` [s], both included to the nearest frame."""
     first, last = round(start * motion.fps), round(stop * motion.fps)
     if not 0 <= first <= last < len(motion):
@@ -38,12 +40,18 @@ def cut(motion: Motion, start: float, stop: float) -> Motion:
     return take(motion, slice(first, last + 1))
 
 
-def take(motion: Motion, frames: slice) -> Motion:
+@overload
+def take(motion: HumanMotion, frames: slice) -> HumanMotion: ...
+@overload
+def take(motion: RobotMotion, frames: slice) -> RobotMotion: ...
+def take(motion: HumanMotion | RobotMotion, frames: slice) -> HumanMotion | RobotMotion:
     """Return some frames of a motion."""
     if isinstance(motion, HumanMotion):
         head = None if motion.head_quat is None else motion.head_quat[frames]
         return replace(motion, joints=motion.joints[frames], head_quat=head)
-    arrays = {name: getattr(motion, name)[frames] for name in _PER_FRAME if getattr(motion, name) is not None}
+    arrays: dict[str, Any] = {
+        name: getattr(motion, name)[frames] for name in _PER_FRAME if getattr(motion, name) is not None
+    }
     return replace(motion, qpos=motion.qpos[frames], **arrays)
 
 
@@ -72,7 +80,7 @@ def mirror_robot(motion: RobotMotion, model: mujoco.MjModel) -> RobotMotion:
     if boxes is not None:
         boxes = np.concatenate([boxes[:, :3] * _REFLECT, boxes[:, 3:6], boxes[:, 6:] * _REFLECT_QUAT], axis=1)
     source = f"{motion.source} (mirrored)"
-    return replace(motion, qpos=qpos, human_points=points, obstacles=boxes, source=source, **_BODIES)
+    return replace(motion.without_bodies(), qpos=qpos, human_points=points, obstacles=boxes, source=source)
 
 
 def mirror_signs(model: mujoco.MjModel, joints: Sequence[str]) -> tuple[list[int], Array]:
@@ -113,13 +121,13 @@ def resample_robot(motion: RobotMotion, fps: float, method: Method = "monotone")
         qpos = np.concatenate(
             [root, nlerp(motion.root_quat[left], motion.root_quat[right], times - left), qpos], axis=1
         )
-    arrays: dict[str, Array | NDArray[np.int64] | None] = {}
+    arrays: dict[str, Any] = {}
     if motion.human_points is not None:
         flat = motion.human_points.reshape(len(motion), -1)
         arrays["human_points"] = resample(flat, motion.fps, fps, "linear").reshape(len(times), -1, 3)
     if motion.flags is not None:
         arrays["flags"] = motion.flags[np.rint(times).astype(np.int64)]
-    return replace(motion, qpos=qpos, fps=fps, **_BODIES, **arrays)  # type: ignore[arg-type]
+    return replace(motion.without_bodies(), qpos=qpos, fps=fps, **arrays)
 
 
 def join_robot(

@@ -33,8 +33,10 @@ PEAK = 1.875
 """Peak speed of the quintic step, relative to its mean."""
 CREST = 0.2
 """Bound on how far `_coast` runs on, relative to speed times time."""
-TRIES = 48
-"""Poses to go past that are tried before giving up."""
+SHARP = 0.25
+"""Share of the transition within which the speeds of its ends die away where there is little room."""
+TRIES = 32
+"""Poses to go past that are tried for each shape of a detour."""
 
 
 @dataclass(frozen=True)
@@ -114,15 +116,19 @@ class MotionInterpolator:
             raise BunrakuError(
                 f"the clips have {first.shape[1]} and {second.shape[1]} joints; they must be the same"
             )
-        straight = self._straight(first, second, seconds)
-        way, tries = straight, 1
+        way, tries = self._straight(first, second, seconds), 1
         if self.collides is not None and self.collides(way).any():
-            way, tries = self._around(straight)
+            way, tries = self._around(way, self._straight(first, second, seconds, SHARP))
         start = len(first)
         return Joined(np.concatenate([first, way[1:-1], second]), start, start + len(way) - 2, tries)
 
-    def _straight(self, first: Array, second: Array, seconds: float | None) -> Array:
-        """Return the way from the last frame to the first, both included `(K, n)`, within the limits."""
+    def _straight(
+        self, first: Array, second: Array, seconds: float | None, coast_share: float = 1.0
+    ) -> Array:
+        """Return the way from the last frame to the first, both included `(K, n)`, within the limits.
+
+        The speeds of the ends die away within `coast_share` of the time.
+        """
         begin, end = first[-1], second[0]
         if seconds is None:
             seconds = max(SHORTEST, PEAK * float(np.abs(end - begin).max()) / EASY_SPEED)
@@ -132,10 +138,10 @@ class MotionInterpolator:
         speed_in = (first[-1] - first[-2]) * self.fps if len(first) > 1 else np.zeros_like(begin)
         speed_out = (second[1] - second[0]) * self.fps if len(second) > 1 else np.zeros_like(begin)
         s = t / total
-        way = begin + s * s * s * (10.0 + s * (6.0 * s - 15.0)) * (end - begin)
+        way = begin + _step(s) * (end - begin)
         # leaving and arriving at speed runs on past the ends; it is over sooner where a limit is near
-        coast = self._time_to_stop(begin, end, speed_in, total)
-        land = self._time_to_stop(begin, end, -speed_out, total)
+        coast = self._time_to_stop(begin, end, speed_in, coast_share * total)
+        land = self._time_to_stop(begin, end, -speed_out, coast_share * total)
         way += speed_in * coast * _coast(t / coast) - speed_out * land * _coast((total - t) / land)
         if self.lower is not None or self.upper is not None:
             # leaving and arriving can add up
@@ -153,26 +159,33 @@ class MotionInterpolator:
             time = np.where(speed == 0.0, total, room / (CREST * np.abs(speed)))
         return np.clip(time, 1.0 / self.fps, total)
 
-    def _around(self, straight: Array) -> tuple[Array, int]:
+    def _around(self, straight: Array, sharp: Array) -> tuple[Array, int]:
+        """Return a way clear of collisions and how many were looked at.
+
+        Args:
+            straight: The straight way, which collides.
+            sharp: The same with a sharper braking at its ends.
+        """
         assert self.collides is not None
-        for name, pose in (
-            ("last frame of the first", straight[:1]),
-            ("first frame of the second", straight[-1:]),
-        ):
+        ends = (("last frame of the first", straight[:1]), ("first frame of the second", straight[-1:]))
+        for name, pose in ends:
             if self.collides(pose).any():
                 raise BunrakuError(
                     f"the {name} clip collides with itself, so no transition can be clear of it"
                 )
         s = np.linspace(0.0, 1.0, len(straight))[:, None]
-        bump = 64.0 * (s * (1.0 - s)) ** 3
-        for tries, pose in enumerate(self._detours(straight), 2):
-            # a mean of poses within the limits is within them
-            way = (1.0 - bump) * straight + bump * pose
-            # most ways that collide do so in some eighth frame
-            if not self.collides(way[::8]).any() and not self.collides(way).any():
-                return way, tries
+        tries = 1
+        for base, ramp in ((straight, 0.5), (sharp, 0.5), (sharp, 0.2)):
+            bump = _step(s / ramp) * _step((1.0 - s) / ramp)
+            for pose in self._detours(straight):
+                # a mean of poses within the limits is within them
+                way = (1.0 - bump) * base + bump * pose
+                tries += 1
+                # most ways that collide do so in some eighth frame
+                if not self.collides(way[::8]).any() and not self.collides(way).any():
+                    return way, tries
         raise BunrakuError(
-            f"no transition clear of self-collision was found in {TRIES} tries; give a pose clear of the body as"
+            f"no transition clear of self-collision was found in {tries} tries; give a pose clear of the body as"
             " home, or cut the clips elsewhere"
         )
 
@@ -191,6 +204,12 @@ class MotionInterpolator:
             # wider and wider, so that near ways are found first
             spread = 0.2 + 0.8 * k / TRIES
             yield np.clip(around + spread * rng.standard_normal(len(middle)), lower, upper)
+
+
+def _step(s: Array) -> Array:
+    """Return a rise from 0 at s <= 0 to 1 at s >= 1 without speed and acceleration at both ends."""
+    s = np.clip(s, 0.0, 1.0)
+    return s * s * s * (10.0 + s * (6.0 * s - 15.0))
 
 
 def _coast(s: Array) -> Array:

@@ -23,6 +23,11 @@ Array = NDArray[np.float64]
 SPEED_WEIGHT = 0.1
 """Time by which differences in speed count as differences in angle [s]."""
 
+NEARLY = 4.0
+"""A squared difference up to this many times the least one counts as nearly the best."""
+GOOD = 0.01
+"""A difference that is good in any case [rad]."""
+
 
 @dataclass(frozen=True, slots=True)
 class Loop:
@@ -37,7 +42,7 @@ class Loop:
 
 
 def find_loop(motion: RobotMotion, shortest: float = 0.5, longest: float | None = None) -> Loop:
-    """Return the stretch whose two ends are most alike in angles, speeds, and height and lean of the root.
+    """Return the shortest stretch whose two ends are most alike in angles, speeds, and height and lean of the root.
 
     Args:
         motion: A motion that repeats itself.
@@ -54,22 +59,22 @@ def find_loop(motion: RobotMotion, shortest: float = 0.5, longest: float | None 
     pose = _pose(motion)
     speed = SPEED_WEIGHT * rates(pose, motion.fps)
     moving = np.sqrt((speed**2).mean(axis=1))
-    best = Loop(0, low, np.inf)
-    score = np.inf
+    # where nothing moves any two frames are alike: a cycle begins and ends in motion
+    still = moving <= 0.5 * moving.mean()
+    found: list[tuple[float, Loop]] = []
     for period in range(low, high + 1):
         apart = ((pose[period:] - pose[:-period]) ** 2).mean(axis=1)
-        apart += ((speed[period:] - speed[:-period]) ** 2).mean(axis=1)
-        # where nothing moves any two frames are alike: such stretches are no cycle
-        still = np.convolve(moving, np.ones(period + 1), mode="valid") < 0.5 * moving.mean() * (period + 1)
-        apart[still] = np.inf
-        first = int(apart.argmin())
-        if apart[first] < score:
-            score = float(apart[first])
-            difference = float(np.sqrt(((pose[first + period] - pose[first]) ** 2).mean()))
-            best = Loop(first, first + period, difference)
-    if not np.isfinite(score):
+        score = apart + ((speed[period:] - speed[:-period]) ** 2).mean(axis=1)
+        score[still[period:] | still[:-period]] = np.inf
+        first = int(score.argmin())
+        if np.isfinite(score[first]):
+            loop = Loop(first, first + period, float(np.sqrt(apart[first])))
+            found.append((float(score[first]), loop))
+    if not found:
         raise BunrakuError("the motion stands still, so it holds no cycle")
-    return best
+    # two cycles in a row are as alike at their ends as one: the shortest of those that are nearly the best
+    enough = max(GOOD**2, NEARLY * min(score for score, _ in found))
+    return next(loop for score, loop in found if score <= enough)
 
 
 def close_loop(motion: RobotMotion, loop: Loop, blend: float = 0.3) -> RobotMotion:
@@ -92,14 +97,7 @@ def close_loop(motion: RobotMotion, loop: Loop, blend: float = 0.3) -> RobotMoti
         pos = root[:, :3] + weight * [0.0, 0.0, 1.0] * (root[0, 2] - root[-1, 2])
         lean = to_rotvec(multiply(wanted[3:], conjugate(root[-1, 3:])))
         qpos = np.concatenate([pos, multiply(from_rotvec(weight * lean), root[:, 3:]), dof], axis=1)
-    empty = {
-        "body_names": (),
-        "body_pos": None,
-        "body_quat": None,
-        "body_lin_vel": None,
-        "body_ang_vel": None,
-    }
-    return replace(cycle, qpos=qpos, human_points=None, **empty)  # type: ignore[arg-type]
+    return replace(cycle.without_bodies(), qpos=qpos, human_points=None)
 
 
 def repeat(cycle: RobotMotion, times: int) -> RobotMotion:

@@ -1,7 +1,7 @@
 """Where a motion collides with itself, checked by MuJoCo.
 
-    collides = SelfCollision(ROBOT.load(root="fixed").compile())
-    collides(dof)                     # (T,) bool
+collides = SelfCollision(ROBOT.load(root="fixed").compile())
+collides(dof)                     # (T,) bool
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
 from zipfile import BadZipFile
@@ -53,6 +53,9 @@ SMPL_JOINTS: tuple[str, ...] = (
 
 SMPL_PARENTS: tuple[int, ...] = (-1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 12, 13, 14, 16, 17, 18, 19)
 """Index of each key point's parent, -1 for the pelvis."""
+
+_DERIVED = ("body_pos", "body_quat", "body_lin_vel", "body_ang_vel", "human_points")
+"""What is stored in single precision: it can be had from the rest, and would be most of the file."""
 
 HUMAN_KIND, ROBOT_KIND = "human/1", "robot/1"
 _KIND = "bunraku_motion"
@@ -234,6 +237,12 @@ class RobotMotion:
         base = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]) if self.base is None else self.base
         return np.broadcast_to(base, (len(self), 7))
 
+    def without_bodies(self) -> Self:
+        """Return the motion without body poses and velocities: those of other frames would be wrong."""
+        return replace(
+            self, body_names=(), body_pos=None, body_quat=None, body_lin_vel=None, body_ang_vel=None
+        )
+
     def select(self, names: Sequence[str]) -> Array:
         """Return the angles of the named joints, in that order, `(T, len(names))` [rad].
 
@@ -249,6 +258,8 @@ class RobotMotion:
             value = getattr(self, field.name)
             if value is not None:
                 arrays[field.name] = np.array(value) if isinstance(value, tuple) else value
+                if field.name in _DERIVED:
+                    arrays[field.name] = value.astype(np.float32)
         if not self.body_names:
             del arrays["body_names"]
         _write(Path(path), ROBOT_KIND, arrays, force)
@@ -306,7 +317,7 @@ def _write(path: Path, kind: str, arrays: Mapping[str, Any], force: bool) -> Non
     if path.exists() and not force:
         raise BunrakuError(f"{path} exists; give another name, or --force to replace it")
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **{_KIND: np.array(kind), **arrays})
+    np.savez(buffer, allow_pickle=False, **{_KIND: np.array(kind), **arrays})
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

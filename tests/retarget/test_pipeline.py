@@ -7,6 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -79,6 +80,19 @@ def test_arms_and_legs_swing_as_the_persons(h1):
     assert abs(angles["chest_yaw"]) < 0.05
 
 
+def test_with_a_free_root_no_sole_is_below_the_floor():
+    retargeter = Retargeter("h1", options=Options(root="free"))
+    result = retargeter.solve(person(40), 20.0)
+    data = mujoco.MjData(retargeter.robot.load(root="free").compile())
+    for t in (0, 90, len(result.dof) - 1):
+        data.qpos[:] = np.concatenate([result.root_pos[t], result.root_quat[t], result.dof[t]])
+        mujoco.mj_kinematics(data.model, data)
+        for foot in retargeter.robot.feet:
+            body = data.body(foot.body)
+            height = (body.xpos + np.array(foot.sole) @ body.xmat.reshape(3, 3).T)[:, 2]
+            np.testing.assert_allclose(height, 0.0, atol=1e-3)
+
+
 @pytest.mark.parametrize("fps", [20.0, 30.0, 120.0, 12.5])
 def test_any_frame_rate_gives_the_same_motion(h1, fps):
     times = np.arange(int(3.0 * fps)) / fps
@@ -91,7 +105,7 @@ def test_any_frame_rate_gives_the_same_motion(h1, fps):
 
 
 def test_a_free_root_follows_the_pelvis(h1):
-    free = Retargeter("h1", options=Options(root="free", scale=0.25))
+    free = Retargeter("h1", options=Options(root="free", scale=0.25, ground=False))
     motion = HumanMotion(moving(41), 20.0)
     robot = free.retarget(motion)
     assert robot.free_root
@@ -233,6 +247,15 @@ def test_a_real_clip_within_a_speed_bound_stays_within_it_at_90_fps_too():
     result = bounded.solve(clip("mdm_throw_08"), 20.0)
     assert (np.abs(np.diff(result.solved, axis=0)) * 20.0 <= 5.0).all()
     assert (np.abs(np.diff(result.dof, axis=0)) * 90.0 <= 5.0).all()
+
+
+@needs_clips
+def test_a_real_clip_keeps_an_acceleration_bound():
+    calm = Retargeter("h1", options=Options(max_speed=8.0, max_acceleration=80.0))
+    result = calm.solve(clip("mdm_throw_08"), 20.0)
+    assert_within(calm, result.dof)
+    assert (np.abs(np.diff(result.dof, axis=0)) * 90.0 <= 8.0).all()
+    assert (np.abs(np.diff(result.dof, 2, axis=0)) * 8100.0 <= 80.0).all()
 
 
 def test_without_numba_the_joints_are_the_same_and_it_says_so(h1, tmp_path):

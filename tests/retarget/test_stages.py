@@ -15,6 +15,7 @@ from bunraku.retarget.stages import calibration as h
 from bunraku.retarget.stages.ankle import set_ankles, shin_foot_angle
 from bunraku.retarget.stages.calibration import calibrate, flat_foot_pitch
 from bunraku.retarget.stages.coordinates import MODEL_QUAT, VIDEO_QUAT, centre, lift, rotate_axes, scale
+from bunraku.retarget.stages.dynamics import calm
 from bunraku.retarget.stages.filters import savitzky_golay, weighted_moving_filter
 from bunraku.retarget.stages.heading import align_yaw, hip_yaw
 from bunraku.retarget.stages.limits import bound_steps, soft_clamp
@@ -236,3 +237,45 @@ def test_calibration_finds_the_rest_pitches_of_a_skeleton_in_any_heading():
     assert rest.chest == pytest.approx(0.0, abs=1e-9)
     assert rest.spine == pytest.approx(0.0, abs=1e-9)
     assert rest.left_foot == pytest.approx(np.arctan2(0.06, 0.13), abs=1e-9)
+
+
+@given(SEEDS, st.floats(0.3, 5.0), st.floats(3.0, 60.0))
+@settings(deadline=None, max_examples=30)
+def test_a_calm_motion_keeps_speed_acceleration_and_joint_limits_exactly(seed, speed, acceleration):
+    values = np.random.default_rng(seed).normal(size=(50, 2)).cumsum(axis=0) * 0.3
+    lower, upper = np.array([-0.5, -2.0]), np.array([0.6, 0.1])
+    out = calm(values, 30.0, lower, upper, speed, acceleration)
+    assert (np.abs(np.diff(out, axis=0)) * 30.0 <= speed).all()
+    assert (np.abs(np.diff(out, 2, axis=0)) * 900.0 <= acceleration).all()
+    assert (out >= lower).all()
+    assert (out <= upper).all()
+
+
+@pytest.mark.parametrize(
+    ("speed", "acceleration", "smoothness"), [(2.0, 20.0, 0.0), (3.0, 1e3, 5.0), (1e3, 10.0, 1.0)]
+)
+def test_a_calm_motion_is_the_one_that_daqp_finds(speed, acceleration, smoothness):
+    import daqp
+
+    times = np.linspace(0.0, 3.0, 40)
+    q = np.sin(5.0 * times) + (times > 1.5)
+    first, second = np.diff(np.eye(40), axis=0), np.diff(np.eye(40), 2, axis=0)
+    hessian = np.eye(40) + smoothness * second.T @ second
+    sides = np.concatenate([np.full(39, speed / 20.0), np.full(38, acceleration / 400.0)])
+    rows = np.concatenate([first, second])
+    high, low = np.concatenate([np.full(40, 1.2), sides]), np.concatenate([np.full(40, -0.9), -sides])
+    start = np.clip(q, -0.9, 1.2)
+    best, _, flag, _ = daqp.solve(hessian, -start, rows, high, low, np.zeros(117, dtype=np.int32))
+    assert flag == 1
+    ours = calm(q[:, None], 20.0, np.array([-0.9]), np.array([1.2]), speed, acceleration, smoothness)[:, 0]
+    np.testing.assert_allclose(ours, best, atol=0.02)
+
+
+def test_a_motion_that_is_calm_already_stays_as_it_is():
+    values = np.sin(np.linspace(0.0, 3.0, 90))[:, None]
+    np.testing.assert_array_equal(calm(values, 90.0, np.array([-2.0]), np.array([2.0]), 5.0, 50.0), values)
+
+
+def test_a_bound_that_is_not_positive_is_refused():
+    with pytest.raises(BunrakuError, match="positive"):
+        calm(np.zeros((5, 1)), 90.0, np.array([-1.0]), np.array([1.0]), 0.0)

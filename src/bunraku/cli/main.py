@@ -21,6 +21,8 @@ COMMANDS: dict[str, str] = {
     "dataset": "sum up, check, edit, export and import files of demonstrations",
     "render": "render recorded episodes to a video",
     "screw": "play an arm that drives a screw, and check it against MuJoCo",
+    "retarget": "turn human motion into robot motion",
+    "view": "show a robot motion, or render it to a video",
     "bench": "measure speed against a named peer, in one run",
     "wbc": "solve and check the planar whole-body control problem",
     "robots": "list the humanoids, or describe a new one by reading its model",
