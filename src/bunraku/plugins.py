@@ -37,6 +37,10 @@ class Group:
 
 DEVICES = Group("device", "bunraku.teleop_collect.devices", "bunraku.devices", "DEVICE")
 ROBOTS = Group("robot", "bunraku.robots", "bunraku.robots", "ROBOT")
+MOTION_SOURCES = Group("motion source", "bunraku.retarget.sources", "bunraku.motion_sources", "SOURCE")
+MOTION_EXPORTERS = Group(
+    "motion format", "bunraku.retarget.exporters", "bunraku.motion_exporters", "EXPORTER"
+)
 TASKS = Group("environment", "bunraku.envs.tasks", "bunraku.tasks", "TASK")
 
 

@@ -25,7 +25,7 @@ class Args:
     """Options of `bench`."""
 
     name: Annotated[str, tyro.conf.Positional]
-    """The benchmark: ik, tick, single-env, vector-env, startup, osc."""
+    """The benchmark: ik, tick, single-env, vector-env, startup, osc, standing."""
     repeats: int | None = None
     """Rounds; each benchmark has its own default."""
     json: bool = False

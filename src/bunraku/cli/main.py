@@ -16,8 +16,11 @@ COMMANDS: dict[str, str] = {
     "verify": "replay recorded actions and compare every state, bit for bit",
     "replay": "show recorded episodes in the viewer",
     "render": "render recorded episodes to a video",
+    "retarget": "turn human motion into robot motion",
+    "view": "show a robot motion, or render it to a video",
     "bench": "measure speed against a named peer, in one run",
     "wbc": "solve and check the planar whole-body control problem",
+    "robots": "list the humanoids, or describe a new one by reading its model",
     "calibrate": "find out which way the operator faces, and save it in a profile",
 }
 """Command (its file in this package, and its name): what it does."""

@@ -54,6 +54,8 @@ LIGHTEST = 0.05
 """Least share of an eighth of the weight on each corner: a foot that carries nothing is no contact."""
 NO_LIMIT = 1e30
 """What daqp takes for no limit."""
+END = 0.005
+"""Joints are stopped this far before their ends [rad]."""
 RESIDUAL = 1e-2
 """The base's equations must come out to this, per mass [m/s^2]."""
 SLIP = 2.0
@@ -114,8 +116,8 @@ class StandingControl:
         if not friction > 0.0:
             raise BunrakuError(f"standing needs friction; the coefficient must be positive, got {friction:g}")
         self.model, self.robot, self.friction = model, robot, friction
-        self._n, self._weight = robot.dof, float(model.body_mass.sum()) * -float(model.opt.gravity[2])
-        self._mass, self._unit = float(model.body_mass.sum()), self._weight / 8.0
+        self._n, self.weight = robot.dof, float(model.body_mass.sum()) * -float(model.opt.gravity[2])
+        self._mass, self._unit = float(model.body_mass.sum()), self.weight / 8.0
         self._feet = [_Frame(model, foot.body) for foot in robot.feet]
         self._soles = [
             INSIDE * np.array(foot.sole) + (1.0 - INSIDE) * np.mean(foot.sole, axis=0) for foot in robot.feet
@@ -133,12 +135,17 @@ class StandingControl:
         self._torque_limit = np.array(robot.torque_limit)
         self._speed = np.array(robot.speed_limit)
         joints = [int(model.joint(name).id) for name in robot.joints]
-        self._lower, self._upper = model.jnt_range[joints].T.copy()
+        self._lower, self._upper = (model.jnt_range[joints] + (END, -END)).T.copy()
         self._names = self._limit_names()
         self.forces: Array = np.zeros((2, 4, 3))
         """Forces of the last call at the corners of left and right sole, world [N]."""
         self.center_of_pressure: Array = np.zeros((2, 2))
         """Of each foot, x and y in the foot's frame [m]."""
+
+    @property
+    def chest(self) -> int:
+        """Id of the body that carries the chest."""
+        return self._chest.body
 
     def hand(self, data: mujoco.MjData, side: str) -> Array:
         """Return the position `(3,)` of a hand, world [m]."""

@@ -1,0 +1,1 @@
+"""Human motion from formulas: bones of constant length, feet that do not slide, everything parametrised and seeded."""

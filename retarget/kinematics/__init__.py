@@ -1,0 +1,1 @@
+"""Kinematics of a humanoid behind one small interface, by MuJoCo or by Pinocchio."""

@@ -1,0 +1,1 @@
+"""What all sources share: contents of files without executing them, axes and units, the default skeleton."""

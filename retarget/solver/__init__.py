@@ -1,0 +1,1 @@
+"""Differential inverse kinematics as a box-constrained quadratic program, compiled or plain."""

@@ -1,0 +1,1 @@
+"""Working on motions: interpolation, joining, cutting, mirroring, looping."""
