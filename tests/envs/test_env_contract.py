@@ -16,7 +16,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from bunraku.envs.arm_control import CONTROL_MODES
-from bunraku.errors import BunrakuError, UnknownNameError
+from bunraku.errors import UnknownNameError
 from bunraku.plugins import TASKS, load
 from bunraku.registration import ENVIRONMENTS, env_id
 
@@ -372,35 +372,6 @@ def test_an_option_that_does_not_exist_is_named() -> None:
 def test_no_simulations_at_all_is_an_error() -> None:
     with pytest.raises(ValueError, match="num_envs must be at least 1, got 0"):
         make_vec(IDS[0], 0)
-
-
-@every_arm_env
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"gaol": [0.4, 0.0, 0.3]}, "did you mean 'goal'?"),
-        ({"goal": [0.4, 0.0]}, "option 'goal' needs shape"),
-        ({"goal": np.zeros((3, 2))}, "option 'goal' needs shape"),
-        ({"goal": np.full((2, 3), np.nan)}, "option 'goal'"),
-        ({"qpos": np.zeros(6)}, "option 'qpos' needs shape"),
-        ({"goal_quat": np.zeros(3)}, "option 'goal_quat' needs shape"),
-        ({"goal_quat": "up"}, "option 'goal_quat'"),
-    ],
-)
-def test_a_wrong_reset_option_is_named_with_what_was_expected(
-    name: str, options: dict[str, Any], message: str
-) -> None:
-    for env in (make(name), make_vec(name, 2)):
-        with pytest.raises((ValueError, BunrakuError), match=re.escape(message)):
-            env.reset(seed=0, options=options)
-
-
-@every_arm_env
-def test_a_goal_orientation_of_no_length_is_an_error_instead_of_not_a_number(name: str) -> None:
-    env = make(name, goal_orientation=True)
-    arms = len(env.unwrapped.task.places)
-    with pytest.raises(ValueError, match="goal_quat"):
-        env.reset(seed=0, options={"goal_quat": np.zeros((arms, 4))})
 
 
 @every_env

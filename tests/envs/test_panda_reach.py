@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from bunraku.control.kinematics import kinematic_model
 from bunraku.control.solve import PoseSolver
 from bunraku.envs.arm_control import LINEAR_SPEED
+from bunraku.errors import BunrakuError
 from bunraku.geometry import Array, Pose
 from bunraku.gl import GraphicsError
 from bunraku.robots.panda import ROBOT
@@ -354,3 +356,36 @@ def test_without_display_and_without_settings_images_come_all_the_same() -> None
     if done.stdout.startswith("no GL"):
         pytest.skip(done.stdout.strip())
     assert done.stdout.strip() == "drawn", done.stderr
+
+
+# Mistakes.
+
+
+@both
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"gaol": [0.4, 0.0, 0.3]}, "did you mean 'goal'?"),
+        ({"goal": [0.4, 0.0]}, "option 'goal' needs shape"),
+        ({"goal": np.zeros((3, 2))}, "option 'goal' needs shape"),
+        ({"goal": np.full((2, 3), np.nan)}, "option 'goal'"),
+        ({"qpos": np.zeros(6)}, "option 'qpos' needs shape"),
+        ({"goal_quat": np.zeros(3)}, "option 'goal_quat' needs shape"),
+        ({"goal_quat": "up"}, "option 'goal_quat'"),
+    ],
+)
+def test_a_wrong_reset_option_is_named_with_what_was_expected(
+    name: str, options: dict[str, Any], message: str
+) -> None:
+    envs = gymnasium.make_vec(name, 2, vectorization_mode="vector_entry_point")
+    for env in (make(name), envs):
+        with pytest.raises((ValueError, BunrakuError), match=re.escape(message)):
+            env.reset(seed=0, options=options)
+
+
+@both
+def test_a_goal_orientation_of_no_length_is_an_error_instead_of_not_a_number(name: str) -> None:
+    env = make(name, goal_orientation=True)
+    arms = len(env.unwrapped.task.places)
+    with pytest.raises(ValueError, match="goal_quat"):
+        env.reset(seed=0, options={"goal_quat": np.zeros((arms, 4))})

@@ -11,7 +11,7 @@ of its null space, so that the next program is smaller.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,9 +26,13 @@ RANK = 1e-5
 SMALLEST = 1e-9
 """A level with less effect than this in every direction asks for nothing."""
 TOLERANCES = (1e-7, 1e-6, 1e-5)
-"""daqp keeps limits to the first; in a corner where a higher level ended it may find no way but with the next."""
+"""daqp keeps limits to the first; in a corner where a higher level ended it may find no way but with the next.
+
+There a limit may be passed by ten times as much, relative to the value at the limit, so that rounding is no
+contradiction.
+"""
 ROUNDING = 1e-6
-"""Where a level ended at a limit, the next may pass it by this share, so that rounding is no contradiction."""
+"""Limits that had to give way are set this share beyond the value that was reached."""
 
 
 class Level(NamedTuple):
@@ -55,6 +59,16 @@ class Limits:
     """`(c,)`"""
     soft: Array | None = None
     """Boolean `(c,)`: rows that may give way, as little as possible, where the others leave no choice."""
+    margin: float = 0.0
+    """Room that a level leaves to each that follows, in the rows' units.
+
+    Many limits that meet in one corner leave a lower level no room in which daqp would find its way.
+    """
+
+    def within(self, levels: int) -> tuple[Array, Array]:
+        """Return the bounds for a level that so many others follow."""
+        room = np.minimum(self.margin * levels, 0.25 * (self.upper - self.lower))
+        return self.lower + room, self.upper - room
 
 
 class InfeasibleError(BunrakuError):
@@ -90,19 +104,18 @@ def solve_levels(levels: Sequence[Level], limits: Limits, when: float | None = N
     check_limits(limits, when)
     n = limits.matrix.shape[1]
     x, basis = np.zeros(n), np.eye(n)
-    first = True
-    for level in levels:
+    for k, level in enumerate(levels):
         if basis.shape[1] == 0:
             break
         program = _Program(level.matrix @ basis, level.wanted - level.matrix @ x)
-        step = program.solve(daqp, basis, x, limits, keep=not first)
-        if step is None and first:
+        after = len(levels) - 1 - k
+        step = program.solve(daqp, basis, x, limits, after, keep=k > 0)
+        if step is None and k == 0:
             limits = _give_way(daqp, limits, when)
-            step = program.solve(daqp, basis, x, limits, keep=False)
+            step = program.solve(daqp, basis, x, limits, after, keep=False)
         if step is None:
             raise InfeasibleError(_diagnosis(daqp, limits, when))
         x, basis = x + basis @ step, basis @ program.null_space
-        first = False
     return x
 
 
@@ -132,19 +145,20 @@ class _Program:
         self._gradient = np.concatenate([-(left[:, :rank].T @ error), np.zeros(len(rows) - rank)])
         self._hessian = np.diag(np.repeat([1.0, FREE], [rank, len(rows) - rank]))
 
-    def solve(self, daqp: Any, basis: Array, x: Array, limits: Limits, keep: bool) -> Array | None:
+    def solve(
+        self, daqp: Any, basis: Array, x: Array, limits: Limits, after: int, keep: bool
+    ) -> Array | None:
         """Return the step in coordinates of `basis`, or None if there is none; with `keep`, 0 is a step."""
         matrix = np.ascontiguousarray(limits.matrix @ (basis @ self._scaled))
         at = limits.matrix @ x
-        lower, upper = limits.lower - at, limits.upper - at
-        if keep:
-            # the level before ends at limits to rounding, which must not look like a contradiction
-            slack = ROUNDING * (1.0 + np.abs(at))
-            lower, upper = np.minimum(lower, -slack), np.maximum(upper, slack)
-        for tolerance in TOLERANCES if keep else TOLERANCES[:1]:
-            u, _, flag, _ = daqp.solve(
-                self._hessian, self._gradient, matrix, upper, lower, primal_tol=tolerance
-            )
+        lower, upper = (bound - at for bound in limits.within(after))
+        for tolerance in TOLERANCES:
+            low, high = lower, upper
+            if keep:
+                # the level before ends at limits to rounding, which must not look like a contradiction
+                slack = 10.0 * tolerance * (1.0 + np.abs(at))
+                low, high = np.minimum(lower, -slack), np.maximum(upper, slack)
+            u, _, flag, _ = daqp.solve(self._hessian, self._gradient, matrix, high, low, primal_tol=tolerance)
             if flag == 1:
                 return self._scaled @ np.asarray(u)
         return None
@@ -178,7 +192,7 @@ def _give_way(daqp: Any, limits: Limits, when: float | None) -> Limits:
     lower, upper = limits.lower.copy(), limits.upper.copy()
     lower[soft] = np.minimum(lower[soft], reached - slack)
     upper[soft] = np.maximum(upper[soft], reached + slack)
-    return Limits(limits.names, limits.matrix, lower, upper, limits.soft)
+    return replace(limits, lower=lower, upper=upper)
 
 
 def _diagnosis(daqp: Any, limits: Limits, when: float | None) -> str:
