@@ -25,7 +25,8 @@ class Args:
     """Options of `bench`."""
 
     name: Annotated[str, tyro.conf.Positional]
-    """The benchmark: ik, tick, single-env, vector-env, startup."""
+    """The benchmark: ik, tick, single-env, vector-env, startup, recorder, verify, export, dataset-info or
+    dataset-memory."""
     repeats: int | None = None
     """Rounds; each benchmark has its own default."""
     json: bool = False
