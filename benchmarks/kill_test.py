@@ -66,21 +66,24 @@ def run(kills: int, seed: int, folder: Path) -> dict[str, int]:
     """Kill `kills` children; return the counts."""
     rng = random.Random(seed)
     counts = {"kills": 0, "files": 1, "announced": 0, "lost": 0, "unreadable": 0, "recovered": 0}
+    silent = 0
     path, announced, ready = folder / "demos-0.hdf5", 0, _spawn()
     while counts["kills"] < kills:
         # The next one imports its libraries while this one is at work.
         process, ready = ready, _spawn()
         before = announced
         announced = max(announced, _kill(process, path, rng.uniform(0.0, 0.25)))
+        silent = 1 if announced > before else silent + 1
         counts["kills"] += 1
         last = announced > EPISODES_PER_FILE or rng.random() < 0.1 or counts["kills"] == kills
         wanted = [k for k in range(announced) if last or k >= before or rng.random() < 0.1]
         if path.exists() or wanted:
-            counts["lost"] += _lost(path, wanted, announced, counts)
+            counts["lost"] += _lost(path, wanted, (announced, announced + silent), counts)
         if last:
             counts["announced"] += announced
             counts["files"] += 1
             path, announced = folder / f"demos-{counts['files']}.hdf5", 0
+            silent = 0
     ready.kill()
     ready.communicate()
     return counts
@@ -104,17 +107,22 @@ def _kill(process: subprocess.Popen[str], path: Path, after: float) -> int:
     return max((int(line) + 1 for line in said.split("\n")[:-1]), default=0)
 
 
-def _lost(path: Path, wanted: list[int], announced: int, counts: dict[str, int]) -> int:
-    """Return how many of the wanted episodes are not in the file as they were recorded."""
+def _lost(path: Path, wanted: list[int], possible: tuple[int, int], counts: dict[str, int]) -> int:
+    """Return how many of the wanted episodes are not in the file as they were recorded.
+
+    `possible` are the fewest and most episodes that may be there: those announced, and one more for each kill
+    since, which may have come between saving and announcing.
+    """
     try:
         with EpisodeFile(path) as file:
             load = file.load
             good = sum(load(f"demo_{k}").states.tobytes() == make_episode(k).states.tobytes() for k in wanted)
         with EpisodeWriter(path, ENV_ID) as writer:
             counts["recovered"] += writer.recovered is not None
-            # One more is there if the kill came between saving and announcing.
-            complete = len(writer) in (announced, announced + 1)
-            return len(wanted) - good if complete else announced
+            if not possible[0] <= len(writer) <= possible[1]:
+                print(f"{path}: {len(writer)} episodes, {possible} possible", file=sys.stderr)
+                return possible[0]
+            return len(wanted) - good
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what this counts
         print(f"{path}: {error}", file=sys.stderr)
         counts["unreadable"] += 1

@@ -64,7 +64,9 @@ def write(source: Source, out: Path) -> None:
             for key, frames in images.items():
                 counts = ImageCounts()
                 counts.append(frames)
-                statistics.setdefault(key, ImageCounts()).append(frames)
+                whole = statistics.setdefault(key, ImageCounts())
+                assert isinstance(whole, ImageCounts)
+                whole.add(counts)
                 row |= {f"stats/{key}/{stat}": value for stat, value in counts.statistics().items()}
             listed.append(row)
             first += len(episode)

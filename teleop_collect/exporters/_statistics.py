@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 QUANTILES = {"q01": 0.01, "q10": 0.10, "q50": 0.50, "q90": 0.90, "q99": 0.99}
 
@@ -65,9 +66,14 @@ class ImageCounts:
 
     def append(self, images: NDArray[np.uint8]) -> None:
         """Count images `(n, height, width, 3)`."""
-        for channel in range(3):
-            self._counts[channel] += np.bincount(images[..., channel].ravel(), minlength=256)
+        for image in images:
+            self._counts += np.reshape(Image.fromarray(image).histogram(), (3, 256))
         self._images += len(images)
+
+    def add(self, other: ImageCounts) -> None:
+        """Count the images that another has counted."""
+        self._counts += other._counts
+        self._images += other._images
 
     def statistics(self) -> dict[str, Any]:
         """Return the statistics of values scaled to [0, 1], with shape `(3, 1, 1)`."""

@@ -6,12 +6,14 @@ be opened, with everything that was ever recorded in it. `AtomicFile` stands bet
 
 - What HDF5 writes behind the committed end of the file goes straight to disk, where no reader looks yet.
 - What it writes before that end is kept in memory, page by page.
-- `commit` makes the new part durable, appends the changed pages as a journal behind it, makes that durable,
-  copies the pages to their places and cuts the journal off.
+- `commit` appends the changed pages as a journal behind the new part, with a checksum over both, makes all of it
+  durable, copies the pages to their places and makes those durable. The journal then stays until the next change
+  is written over it, or the file is closed: to apply it again changes nothing.
 
 A kill before the journal is complete leaves the old content, one after it the new content, as soon as
-`settle` has been called, which opening does. No second file is involved, and HDF5 itself ignores what lies
-behind its end.
+`settle` has been called, which opening does. So does a crash of the machine, whatever order the disk wrote in:
+the checksum tells a journal whose new part is not all there. No second file is involved, and HDF5 itself ignores
+what lies behind its end.
 
     with AtomicFile(path) as file, h5py.File(file, "r+") as h5:
         h5["data/demo_7"] = ...
@@ -36,11 +38,19 @@ PAGE = 4096
 
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
-_MAGIC = b"bunraku\x00journal\x01"
+_MAGIC = b"bunraku\x00journal\x02"
 _RECORD = struct.Struct("<QI")
 """Head of one journalled page: offset, length."""
-_FOOTER = struct.Struct("<16sQQI")
-"""Last bytes of a file with a complete journal: magic, journal length, size after applying it, CRC-32."""
+_FOOTER = struct.Struct("<16sQQQI")
+"""Last bytes of a file with a complete journal: magic, journal length, committed size before, size after applying
+it, CRC-32 of all between the former and this footer.
+"""
+
+_BLOCK = 1 << 20
+"""Bytes that are read at a time for the checksum."""
+
+_sync = getattr(os, "fdatasync", os.fsync)
+"""Makes content and size durable, not the times of access, which costs a file system's journal more."""
 
 
 class AtomicFile(io.RawIOBase):
@@ -70,6 +80,8 @@ class AtomicFile(io.RawIOBase):
             self._file.close()
             raise
         self._committed = self._size = self._file.seek(0, os.SEEK_END)
+        # What is on disk from here on is no part of the file: nothing, or the journal of the last commit.
+        self._written = self._stale = self._committed
         self._pages: dict[int, bytearray] = {}
         self._position = 0
         self._discarding = False
@@ -89,19 +101,23 @@ class AtomicFile(io.RawIOBase):
             return
         # Nothing may stand behind the journal: its footer is looked for in the last bytes.
         end = max(self._size, self._committed)
-        self._file.truncate(end)
-        os.fsync(self._file.fileno())
+        kept = min(self._written, end)
+        if self._file.seek(0, os.SEEK_END) > kept:
+            self._file.truncate(kept)
         journal = b"".join(
             _RECORD.pack(page * PAGE, len(data)) + data for page, data in sorted(self._pages.items())
         )
-        footer = _FOOTER.pack(_MAGIC, len(journal), self._size, zlib.crc32(journal))
+        begin = min(self._committed, end)
+        checksum = zlib.crc32(journal, _checksum(self._file, begin, end))
+        footer = _FOOTER.pack(_MAGIC, len(journal), begin, self._size, checksum)
         _write_all(self._file, end, journal + footer)
-        os.fsync(self._file.fileno())
+        _sync(self._file.fileno())
         self._applying = True
-        _apply(self._file, journal, self._size)
+        _apply(self._file, journal)
         self._applying = False
         self._pages.clear()
-        self._committed = self._size
+        self._committed = self._written = self._size
+        self._stale = end + len(journal) + len(footer)
 
     def discard(self) -> None:
         """Forget what was written since the last commit; from now on all writes are dropped, until closed."""
@@ -146,14 +162,15 @@ class AtomicFile(io.RawIOBase):
         view = memoryview(buffer).cast("B")
         count = max(0, min(len(view), self._size - self._position))
         view = view[:count]
+        there = max(0, min(count, self._written - self._position))
         filled = 0
         self._file.seek(self._position)
-        while filled < count:
-            got = self._file.readinto(view[filled:])
+        while filled < there:
+            got = self._file.readinto(view[filled:there])
             if not got:
-                view[filled:] = bytes(count - filled)
                 break
             filled += got
+        view[filled:] = bytes(count - filled)
         if self._pages:
             self._overlay(view)
         self._position += count
@@ -170,7 +187,7 @@ class AtomicFile(io.RawIOBase):
         split = min(max(self._committed - start, 0), length)
         try:
             if split < length:
-                _write_all(self._file, start + split, view[split:])
+                self._append(start + split, view[split:])
             self._patch(start, view[:split])
         except OSError as error:
             self.error = error
@@ -180,6 +197,13 @@ class AtomicFile(io.RawIOBase):
         """Set the size that the file has after the next commit."""
         self._size = self._position if size is None else size
         return self._size
+
+    def _append(self, start: int, view: memoryview) -> None:
+        gap = min(start, self._stale) - self._written
+        if gap > 0:  # it is to read as zeros, not as an old journal
+            _write_all(self._file, self._written, bytes(gap))
+        _write_all(self._file, start, view)
+        self._written = max(self._written, start + len(view))
 
     def _patch(self, start: int, view: memoryview) -> None:
         done = 0
@@ -222,7 +246,8 @@ def settle(file: BinaryIO | io.FileIO, path: Path) -> int:
     """
     journal, size_after = _read_journal(file)
     if journal is not None:
-        _apply(file, journal, size_after)
+        _apply(file, journal)
+        file.truncate(size_after)
     end = stored_end(file, path)
     size = file.seek(0, os.SEEK_END)
     if end is None or size == end:
@@ -269,26 +294,40 @@ def _read_journal(file: BinaryIO | io.FileIO) -> tuple[bytes | None, int]:
     if size < _FOOTER.size:
         return None, 0
     file.seek(size - _FOOTER.size)
-    magic, length, size_after, checksum = _FOOTER.unpack(file.read(_FOOTER.size) or b"")
-    if magic != _MAGIC or length > size - _FOOTER.size:
+    magic, length, begin, size_after, checksum = _FOOTER.unpack(file.read(_FOOTER.size) or b"")
+    end = size - _FOOTER.size - length
+    if magic != _MAGIC or not 0 <= begin <= end:
         return None, 0
-    file.seek(size - _FOOTER.size - length)
+    found = _checksum(file, begin, end)
+    file.seek(end)
     journal = file.read(length) or b""
-    if len(journal) != length or zlib.crc32(journal) != checksum:
+    if len(journal) != length or zlib.crc32(journal, found) != checksum:
         return None, 0
     return journal, size_after
 
 
-def _apply(file: BinaryIO | io.FileIO, journal: bytes, size_after: int) -> None:
+def _checksum(file: BinaryIO | io.FileIO, begin: int, end: int) -> int:
+    """Return the CRC-32 of a part of a file."""
+    found = 0
+    file.seek(begin)
+    while begin < end:
+        block = file.read(min(_BLOCK, end - begin))
+        if not block:
+            break
+        found = zlib.crc32(block, found)
+        begin += len(block)
+    return found
+
+
+def _apply(file: BinaryIO | io.FileIO, journal: bytes) -> None:
+    """Copy journalled pages to their places, for good."""
     position = 0
     while position < len(journal):
         offset, length = _RECORD.unpack_from(journal, position)
         position += _RECORD.size
         _write_all(file, offset, journal[position : position + length])
         position += length
-    os.fsync(file.fileno())
-    # Not synchronised: a journal that is found again is applied again, with the same result.
-    file.truncate(size_after)
+    _sync(file.fileno())
 
 
 def _write_all(file: BinaryIO | io.FileIO, offset: int, data: bytes | memoryview) -> None:

@@ -7,6 +7,7 @@ demonstrations are not touched.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import h5py
 import numpy as np
 
 from bunraku.episode.codec import meta_of
-from bunraku.episode.episode import LABELS
+from bunraku.episode.episode import LABELS, Episode
 from bunraku.episode.format import (
     DATA,
     FORMAT_ATTR,
@@ -155,13 +156,25 @@ def mend(h5: h5py.File, path: Path, dropped_bytes: int = 0) -> RecoveryReport:
 
 
 def index_row(name: str, group: h5py.Group) -> tuple[Any, ...]:
-    """Return the row of `/index` for a demonstration."""
-    rows = int(group.attrs["num_samples"])
+    """Return the row of `/index` for a demonstration in a file."""
     success = bool(group["success"][-1]) if "success" in group else False
     times = group.get("sim_time", None)
-    seconds = float(times[-1] - times[0]) * rows / max(rows - 1, 1) if times is not None else np.nan
+    ends = (np.nan, np.nan) if times is None else (times[0], times[-1])
     label = str(group.attrs.get("label", "unlabelled"))
     meta = meta_of(group, group.file.filename)
+    return _index_row(name, int(group.attrs["num_samples"]), label, success, ends, meta)
+
+
+def index_row_of(name: str, episode: Episode) -> tuple[Any, ...]:
+    """Return the row of `/index` for an episode in memory."""
+    ends = (episode.sim_time[0], episode.sim_time[-1])
+    return _index_row(name, len(episode), episode.label, bool(episode.success[-1]), ends, episode.meta)
+
+
+def _index_row(
+    name: str, rows: int, label: str, success: bool, ends: tuple[float, float], meta: Mapping[str, Any]
+) -> tuple[Any, ...]:
+    seconds = float(ends[1] - ends[0]) * rows / max(rows - 1, 1)
     device, operator = (
         _cut(str(meta.get(key) or ""), INDEX_DTYPE[key].itemsize) for key in ("device", "operator")
     )

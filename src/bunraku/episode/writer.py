@@ -42,7 +42,7 @@ from bunraku.episode.repair import (
     HDF5_ERRORS,
     RecoveryReport,
     create_index,
-    index_row,
+    index_row_of,
     mend,
     set_mask,
 )
@@ -197,10 +197,9 @@ class EpisodeWriter:
         data, index = self._h5[DATA], self._h5[INDEX]
         group = data.create_group(name)
         write_episode(group, episode)
-        group.attrs["num_samples"] = len(episode)
         data.attrs["total"] = self.steps + len(episode)
         index.resize(len(index) + 1, axis=0)
-        index[-1] = np.array(index_row(name, group), dtype=INDEX_DTYPE)
+        index[-1] = np.array(index_row_of(name, episode), dtype=INDEX_DTYPE)
         mask = self._h5[MASK]
         if episode.label not in mask:
             set_mask(mask, episode.label, [])
