@@ -14,14 +14,6 @@ from bunraku.control.rates import Rates
 from bunraku.control.yaw_pitch_pitch import ReachError, reachable
 from bunraku.envs import screw_workpiece as workpiece
 from bunraku.envs.options import check_choice, check_known, check_positive, vector_option
-from bunraku.envs.scene import table_scene
-from bunraku.envs.screw_control import (
-    PREFIX,
-    SCREW_CONTROL_MODES,
-    ScrewArmControl,
-    ScrewControlMode,
-    joints_for,
-)
 from bunraku.envs.screw_control import SCREW_CONTROL_MODES, ScrewArmControl, ScrewControlMode, joints_for
 from bunraku.envs.screw_observation import BOUND, CLEAR, LAYOUT, SIZE, Work, cross, stages
 from bunraku.envs.screw_operator import ScrewOperatorArm
@@ -141,10 +133,6 @@ class ScrewDriving:
         self._memory_size = memory + 7
         self.model = self._build()
         self._mocap = {name: int(self.model.body(name).mocapid[0]) for name in ("board", "screw_place")}
-        bound = np.zeros(_SIZE)
-        for name, at in LAYOUT.items():
-            bound[at] = _BOUNDS[name]
-        self.observation_space = spaces.Dict({"observation": spaces.Box(-bound, bound, dtype=np.float64)})
         self.observation_space = spaces.Dict({"observation": spaces.Box(-BOUND, BOUND, dtype=np.float64)})
         self.action_space = spaces.Box(-1.0, 1.0, (self._control.size,), dtype=np.float32)
 

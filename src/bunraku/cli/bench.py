@@ -26,9 +26,6 @@ class Args:
 
     name: Annotated[str, tyro.conf.Positional]
     """The benchmark: a file of the folder benchmarks/, such as ik, tick, single-env, vector-env, startup."""
-    """The benchmark: ik, tick, single-env, vector-env, startup, osc, standing."""
-    """The benchmark: ik, tick, single-env, vector-env, startup, recorder, verify, export, dataset-info or
-    dataset-memory."""
     repeats: int | None = None
     """Rounds; each benchmark has its own default."""
     json: bool = False
