@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bunraku.geometry import Array
 
@@ -127,7 +129,7 @@ def _pieces(curve: Array) -> list[tuple[int, int]]:
     return [(int(first), int(stop)) for first, stop in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def _thinned(curve: Array, piece: tuple[int, int]) -> Array:
+def _thinned(curve: Array, piece: tuple[int, int]) -> NDArray[Any]:
     """Return the rows to draw: the lowest and highest of each of many blocks, so that no peak is lost."""
     first, stop = piece
     if stop - first <= MAX_POINTS:
