@@ -96,7 +96,7 @@ def test_the_model_is_its_own_mirror_image(robot: HumanoidSpec) -> None:
 def test_it_stands_at_home_with_flat_soles_on_the_floor_and_touches_itself_nowhere(
     robot: HumanoidSpec,
 ) -> None:
-    model, data = at_home(robot)
+    _, data = at_home(robot)
     assert data.ncon == 0
     for foot in robot.feet:
         body = data.body(foot.body)
