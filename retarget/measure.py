@@ -22,8 +22,8 @@ def measure(
 ) -> MotionReport:
     """Return the figures of a clip.
 
-    Errors of key points and orientations are those of the solver's frames, against its targets; all others are of the
-    motion as it is written.
+    All of them are of the motion as it is written. Errors of key points and orientations are those against the
+    solver's targets, at the times of its frames.
 
     Args:
         retargeter: What retargeted it.
@@ -35,10 +35,9 @@ def measure(
     problem, robot = retargeter.problem, retargeter.robot
     names = [task.name for task in problem.tasks]
     weights = problem.packed.weights
-    errors = {
-        name: _spread(1e3 * result.errors[:, k, 0]) for k, name in enumerate(names) if weights[k, 0] > 0.0
-    }
-    turned = {name: _spread(result.errors[:, k, 1]) for k, name in enumerate(names) if weights[k, 1] > 0.0}
+    found = retargeter.engine.errors(_at_solver(retargeter, result, motion), result.offsets, result.rotations)
+    errors = {name: _spread(1e3 * found[:, k, 0]) for k, name in enumerate(names) if weights[k, 0] > 0.0}
+    turned = {name: _spread(found[:, k, 1]) for k, name in enumerate(names) if weights[k, 1] > 0.0}
     ends = metrics.pooled(errors, metrics.END_EFFECTORS)
     model = robot.load(root="free" if motion.free_root else "fixed").compile()
     soles, depths = _walk(model, robot, motion)
@@ -74,6 +73,15 @@ def measure(
 
 def _spread(values: Array) -> Spread:
     return Spread(float(values.mean()), float(values.max()))
+
+
+def _at_solver(retargeter: Retargeter, result: Retargeted, motion: RobotMotion) -> Array:
+    """Return the joint angles of a motion at the times of the solver's frames `(T, n)`."""
+    times = np.arange(len(result.solved)) * motion.fps / retargeter.options.solve_fps
+    frames = np.arange(len(motion))
+    return np.ascontiguousarray(
+        np.stack([np.interp(times, frames, column) for column in motion.dof.T], axis=1)
+    )
 
 
 def _contact(human: HumanMotion, motion: RobotMotion) -> NDArray[np.bool_]:

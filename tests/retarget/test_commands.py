@@ -180,6 +180,24 @@ def test_killed_and_started_again_loses_no_finished_clip(tmp_path):
     assert all(len(RobotMotion.load(path)) > 1 for path in tmp_path.glob("out/[0-9]*.npz"))
 
 
+@pytest.mark.parametrize("root", ["fixed", "free"])
+def test_hard_input_gives_finite_motion_within_limits_and_names_its_frames(tmp_path, capsys, root):
+    joints = generate("walk", seconds=3.0).joints
+    leap, crossed, holes = joints.copy(), joints.copy(), joints.copy()
+    leap[40, 7] += 2.0
+    crossed[30:50, [1, 2]] = crossed[30:50, [2, 1]]
+    holes[10:20] = np.nan
+    (tmp_path / "in").mkdir()
+    cases = {"crossed": crossed, "holes": holes, "leap": leap, "one": joints[:1], "two": joints[:2]}
+    for name, array in cases.items():
+        np.savez(tmp_path / "in" / f"{name}.npz", joints=array, fps=30.0)
+    assert main(["retarget", "in", "--out", "out", "--root", root, "--workers", "1", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["clips"]
+    assert [bool(row["degraded_frames"]) for row in rows] == [True, True, True, False, False]
+    assert all(row["limit_violations"] == 0 for row in rows)
+    assert all(np.isfinite(RobotMotion.load(row["out"]).qpos).all() for row in rows)
+
+
 def test_files_of_one_name_have_results_of_two(tmp_path):
     (tmp_path / "a.npy").touch()
     (tmp_path / "a.bvh").touch()

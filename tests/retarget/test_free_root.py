@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 
 from bunraku.geometry import from_rotvec, to_matrix
+from bunraku.humanoid import HumanoidSpec
 from bunraku.retarget import metrics
 from bunraku.retarget.footing import clean_stances, compose_sole, decompose_sole, foot_targets
+from bunraku.retarget.guess import Guess
 from bunraku.retarget.legs import Leg
 from bunraku.retarget.pipeline import Options, Retargeter
-from bunraku.retarget.root import Grounded, ground_offset, ground_root, resample_contact, world_soles
+from bunraku.retarget.robot_config import load_robot, to_toml
+from bunraku.retarget.root import ground_offset, ground_root, resample_contact, world_soles
 from bunraku.retarget.solver.tree import Tree
 from bunraku.robots.h1 import ROBOT
 
@@ -148,26 +151,47 @@ def test_a_squat_that_sinks_bends_the_knees_instead() -> None:
     assert done.dof[90, knee] > dof[90, knee] + 0.3
 
 
-@cache
-def grounded(clip: str) -> tuple[Grounded, np.ndarray, np.ndarray]:
+def figures(robot: HumanoidSpec, clip: str) -> dict[str, float]:
+    """Retarget a clip without and with the feet put on the floor; return the figures of the latter."""
     with np.load(MOTION / f"{clip}.npz") as file:
         y_up, fps = file["joints"].astype(float), float(file["fps"])
     joints = np.stack([y_up[..., 2], y_up[..., 0], y_up[..., 1]], axis=-1)
-    result = Retargeter("h1", options=Options(root="free")).solve(joints, fps)
+    result = Retargeter(robot, options=Options(root="free", ground=False)).solve(joints, fps)
     contact = metrics.ground_contact(joints[:, TOES], fps)
     contact = resample_contact(contact, fps, result.fps, len(result.dof))
-    done = ground_root(ROBOT, result.dof, result.root_pos, result.root_quat, contact, result.fps)
-    return done, contact, result.root_pos
+    done = ground_root(robot, result.dof, result.root_pos, result.root_quat, contact, result.fps)
+    jerk = metrics.jerk_rms(result.root_pos, result.fps)
+    limits = robot.load().compile().jnt_range
+    return {
+        "slide_cm_s": 100 * metrics.slide_speed(done.soles, contact, result.fps),
+        "penetration_mm": metrics.penetration(done.soles).mean,
+        "float_mm": metrics.floating(done.soles, contact).mean,
+        "jerk_ratio": metrics.jerk_rms(done.root_pos, result.fps) / jerk,
+        "violations": metrics.limit_violations(done.dof, limits[:, 0], limits[:, 1]),
+    }
+
+
+def assert_good(figure: dict[str, float]) -> None:
+    assert figure["slide_cm_s"] <= 2.5
+    assert figure["penetration_mm"] <= 1.0
+    assert figure["float_mm"] <= 5.0
+    assert figure["jerk_ratio"] <= 1.3
+    assert figure["violations"] == 0
 
 
 @pytest.mark.skipif(not CLIPS, reason=f"real motion is not at {MOTION}")
 @pytest.mark.parametrize("clip", CLIPS)
 def test_real_motion_stands_on_the_floor_without_shaking_the_root(clip: str) -> None:
-    done, contact, scaled = grounded(clip)
-    fps = 90.0
-    assert 100 * metrics.slide_speed(done.soles, contact, fps) <= 2.5
-    assert metrics.penetration(done.soles).mean <= 1.0
-    assert metrics.floating(done.soles, contact).mean <= 5.0
-    assert metrics.jerk_rms(done.root_pos, fps) <= 1.3 * metrics.jerk_rms(scaled, fps)
-    limits = ROBOT.load().compile().jnt_range
-    assert metrics.limit_violations(done.dof, limits[:, 0], limits[:, 1]) == 0
+    assert_good(figures(ROBOT, clip))
+
+
+@pytest.mark.skipif("lafan1_walk" not in CLIPS, reason=f"real motion is not at {MOTION}")
+def test_unitree_g1_read_from_its_urdf_walks_as_well(tmp_path: Path) -> None:
+    pinocchio = pytest.importorskip("pinocchio", reason="its folder tells where example-robot-data lies")
+    share = Path(pinocchio.__file__).parents[4] / "share" / "example-robot-data"
+    urdf = share / "robots" / "g1_description" / "urdf" / "g1_29dof_rev_1_0.urdf"
+    if not urdf.is_file():
+        pytest.skip("the package example-robot-data is not installed")
+    guess = Guess(urdf)
+    (tmp_path / "g1.toml").write_text(to_toml(guess.config, str(urdf), guess.sites), "utf-8")
+    assert_good(figures(load_robot(tmp_path / "g1.toml").robot, "lafan1_walk"))

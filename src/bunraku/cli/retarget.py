@@ -42,6 +42,12 @@ class Args:
     """Hard bound on joint speeds [rad/s]."""
     robot_speed: bool = False
     """Bound each joint by the robot's own speed limit."""
+    max_acceleration: float | None = None
+    """Hard bound on joint accelerations [rad/s^2]."""
+    calmness: float = 0.0
+    """Weight of a second pass over the whole clip that minimises acceleration; 50 is a good start."""
+    self_collision: bool = True
+    """Let joints give way where the robot would be in itself; not with `--method source`."""
     avoid: Path | None = None
     """JSON list of boxes (`pos`, `half`, maybe `quat`; metres) that arms and legs are bent around."""
     clip: int | None = None
