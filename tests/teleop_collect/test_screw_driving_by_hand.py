@@ -52,7 +52,7 @@ def drive(style: Literal["hand", "mouse"], episodes: int, seed: int = 0) -> list
 
 
 def test_tracked_hands_drive_screws_by_taking_hold_anew_again_and_again() -> None:
-    results = drive("hand", 2)
+    results = drive("hand", 1)
     for result in results:
         assert result["success"], result
         assert result["force"] < 80.0
@@ -61,14 +61,14 @@ def test_tracked_hands_drive_screws_by_taking_hold_anew_again_and_again() -> Non
         )  # two and a half turns, by a wrist that turns less than a quarter
         assert result["tilt"] < np.radians(2.0)
         assert result["precision"] > 0
-    assert results[-1]["clutches"] >= 2 * 5
+    assert results[-1]["clutches"] >= 6
 
 
 def test_a_3d_mouse_drives_screws_without_letting_go() -> None:
-    results = drive("mouse", 3)
-    assert [result["success"] for result in results] == [True] * 3
+    results = drive("mouse", 2)
+    assert [result["success"] for result in results] == [True] * 2
     assert max(result["tilt"] for result in results) < np.radians(2.0)
-    assert results[-1]["clutches"] <= 6
+    assert results[-1]["clutches"] <= 4
 
 
 def test_a_cap_at_rest_does_not_move_the_hand_and_a_deflected_one_moves_it_towards_the_goal() -> None:
@@ -96,12 +96,12 @@ def test_recorded_episodes_replay_bit_for_bit(
 ) -> None:
     out = tmp_path / "screws.hdf5"
     words = ["collect", "--env", "ScrewDriving", "--device", "scripted", "--device-option", "style=mouse"]
-    words += ["--viewer", "none", "--episodes", "2", "--seed", "7", "--out", str(out), "--json"]
+    words += ["--viewer", "none", "--episodes", "1", "--seed", "7", "--out", str(out), "--json"]
     monkeypatch.setattr(sys, "argv", words)
     code = collect_main()
     summary = json.loads(capsys.readouterr().out)
     assert code in (0, None)
-    assert (summary["episodes"], summary["successes"]) == (2, 2)
+    assert (summary["episodes"], summary["successes"]) == (1, 1)
     report = verify(out)
     assert report.ok, report.sentence
     middle = verify(out, start="middle")
