@@ -24,6 +24,7 @@ SAMPLE = Path(__file__).parents[1] / "datasets/reach_sample.hdf5"
 SIZE = 256
 CAMERAS = ("front", "wrist")
 ROWS = 60
+COPIES = 6
 FIELDS = ("actions", "applied", "rewards", "terminated", "truncated", "success", "sim_time", "wall_time")
 
 
@@ -33,7 +34,7 @@ def run(repeats: int = 5) -> list[Result]:
         folder = Path(name)
         path = folder / "images.hdf5"
         with EpisodeFile(SAMPLE) as file:
-            episodes = [_with_images(file.load(name)) for name in file.names()[:2]]
+            episodes = COPIES * [_with_images(file.load(name)) for name in file.names()[:2]]
             fps = file.control_freq
             with EpisodeWriter(path, file.env_id, file.env_kwargs, info=file.info) as writer:
                 for episode in episodes:

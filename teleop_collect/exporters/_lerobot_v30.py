@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,7 @@ def write(source: Source, out: Path) -> None:
         videos.close()
         summed = {key: part.statistics() for key, part in statistics.items()}
     finally:
+        videos.stop()
         for part in statistics.values():
             if isinstance(part, RowsOnDisk):
                 part.close()
@@ -161,32 +163,48 @@ class _DataFiles:
 
 
 class _VideoFiles:
-    """Videos, one series of files per camera."""
+    """Videos, one series of files per camera, encoded in the background: at most one episode behind."""
 
     def __init__(self, out: Path, fps: int, *, lossless: bool) -> None:
         self._out, self._fps, self._lossless = out, fps, lossless
         self._open: dict[str, tuple[_Position, Encoder]] = {}
+        self._under_way: dict[str, tuple[Future[None], int]] = {}
+        self._pool = ThreadPoolExecutor(thread_name_prefix="encode")
 
     def append(self, images: dict[str, NDArray[np.uint8]]) -> dict[str, Any]:
         row: dict[str, Any] = {}
         for key, frames in images.items():
+            self._wait(key)
             at, encoder = self._encoder(key, frames)
             begin = encoder.frames
-            encoder.write(frames)
-            if encoder.frames - begin != len(frames):
-                raise BunrakuError(f"{key}: {encoder.frames - begin} frames written of {len(frames)} rows")
+            end = begin + len(frames)
+            self._under_way[key] = self._pool.submit(encoder.write, frames), end
             row |= {
                 f"videos/{key}/chunk_index": at.chunk,
                 f"videos/{key}/file_index": at.file,
                 f"videos/{key}/from_timestamp": begin / self._fps,
-                f"videos/{key}/to_timestamp": encoder.frames / self._fps,
+                f"videos/{key}/to_timestamp": end / self._fps,
             }
         return row
 
     def close(self) -> None:
-        for _, encoder in self._open.values():
+        for key, (_, encoder) in self._open.items():
+            self._wait(key)
             encoder.close()
         self._open.clear()
+
+    def stop(self) -> None:
+        """End the threads, whatever happened."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _wait(self, key: str) -> None:
+        if key not in self._under_way:
+            return
+        done, expected = self._under_way.pop(key)
+        done.result()
+        written = self._open[key][1].frames
+        if written != expected:
+            raise BunrakuError(f"{key}: {written} frames written of {expected} rows")
 
     def _encoder(self, key: str, frames: NDArray[np.uint8]) -> tuple[_Position, Encoder]:
         at, encoder = self._open.get(key, (_Position(), None))
