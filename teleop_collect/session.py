@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from bunraku.device import Clock, Device
 from bunraku.episode.episode import Episode
 from bunraku.episode.format import current_versions
+from bunraku.episode.quality import Quality, measure
 from bunraku.episode.writer import EpisodeWriter
 from bunraku.errors import BunrakuError
 from bunraku.rate import Rate
 from bunraku.teleop_collect.clocks import SimulatedClock
 from bunraku.teleop_collect.profile import Profile
-from bunraku.teleop_collect.quality import Quality, measure
 from bunraku.teleop_collect.recorder import EpisodeRecorder
 from bunraku.teleop_collect.session_status import StatusBoard
 from bunraku.teleop_collect.viewer.base import SessionViewer

@@ -41,6 +41,7 @@ MOTION_SOURCES = Group("motion source", "bunraku.retarget.sources", "bunraku.mot
 MOTION_EXPORTERS = Group(
     "motion format", "bunraku.retarget.exporters", "bunraku.motion_exporters", "EXPORTER"
 )
+EXPORTERS = Group("export format", "bunraku.teleop_collect.exporters", "bunraku.exporters", "EXPORTER")
 TASKS = Group("environment", "bunraku.envs.tasks", "bunraku.tasks", "TASK")
 
 

@@ -1,17 +1,11 @@
 """robomimic's own `SequenceDataset` loads what we record, value by value.
 
-robomimic lives in a virtual environment of its own, on top of the packages of this one. It is kept in the
-folder that `BUNRAKU_TEST_ENVS` names, or in pytest's cache. Its data reader needs only torch, tqdm and
-termcolor.
+Its data reader needs only torch, tqdm and termcolor.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import sysconfig
-import venv
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +14,9 @@ import pytest
 
 from bunraku.episode.writer import EpisodeWriter
 from tests.kernel.episode_samples import make_episode
+from tests.others.foreign import foreign_python, run
 
 ROBOMIMIC = "0.3.0"
-NEEDED = ["tqdm", "termcolor"]
-TORCH = "torch==2.13.0"
 STEPS = [7, 12, 5, 9]
 LABELS = ["success", "failure", "success", "timeout"]
 
@@ -55,32 +48,9 @@ np.savez(out, **found)
 
 @pytest.fixture(scope="module")
 def robomimic_python(request: pytest.FixtureRequest) -> str:
-    """Return the interpreter of the environment that has robomimic, making it at the first use."""
-    named = os.environ.get("BUNRAKU_TEST_ENVS")
-    root = Path(named) if named else request.config.cache.mkdir("envs")  # type: ignore[union-attr]
-    folder = root / f"robomimic-{ROBOMIMIC}-py{sys.version_info[0]}{sys.version_info[1]}"
-    python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    ready = folder / "ready"
-    if not ready.exists():
-        venv.create(folder, with_pip=True, clear=True)
-        paths = {"base": str(folder), "platbase": str(folder)}
-        site = Path(sysconfig.get_path("purelib", vars=paths))
-        (site / "below.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n")
-        try:
-            if subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode:
-                pip_install(python, TORCH)
-            pip_install(python, *NEEDED)
-            pip_install(python, "--no-deps", f"robomimic=={ROBOMIMIC}")
-        except subprocess.CalledProcessError as error:
-            if os.environ.get("CI"):
-                raise
-            pytest.skip(f"robomimic cannot be installed here: {error.stderr[-300:]}")
-        ready.touch()
-    return str(python)
-
-
-def pip_install(python: Path, *what: str) -> None:
-    subprocess.run([python, "-m", "pip", "install", "-q", *what], capture_output=True, text=True, check=True)
+    torch = [] if importlib.util.find_spec("torch") else [["torch==2.13.0"]]
+    needed = [*torch, ["tqdm", "termcolor"], ["--no-deps", f"robomimic=={ROBOMIMIC}"]]
+    return foreign_python(request, "robomimic", *needed)
 
 
 def test_robomimics_sequence_dataset_loads_what_was_recorded(robomimic_python: str, tmp_path: Path) -> None:
@@ -89,10 +59,7 @@ def test_robomimics_sequence_dataset_loads_what_was_recorded(robomimic_python: s
     with EpisodeWriter(path, "bunraku/PandaReach-v0", {"control_freq": 50}) as writer:
         names = [writer.append(episode) for episode in episodes]
 
-    done = subprocess.run(
-        [robomimic_python, "-c", LOAD, str(path), str(out)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    run(robomimic_python, LOAD, path, out)
 
     with np.load(out) as loaded:
         for case, chosen in (("all", [0, 1, 2, 3]), ("low_dim", [0, 1, 2, 3]), ("success", [0, 2])):

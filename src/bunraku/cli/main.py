@@ -15,6 +15,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "say what works here, and what to do where it does not",
     "verify": "replay recorded actions and compare every state, bit for bit",
     "replay": "show recorded episodes in the viewer",
+    "dataset": "sum up, check, edit, export and import files of demonstrations",
     "render": "render recorded episodes to a video",
     "bench": "measure speed against a named peer, in one run",
     "robots": "list the humanoids, or describe a new one by reading its model",

@@ -109,7 +109,8 @@ class PoseSolver:
         while True:
             np.subtract(target_pos, pos, out=linear)
             mujoco.mju_subQuat(local, target_quat, quat)
-            distance, angle = sqrt(linear.dot(linear)), sqrt(local.dot(local))
+            (x, y, z), (a, b, c) = linear.tolist(), local.tolist()
+            distance, angle = sqrt(x * x + y * y + z * z), sqrt(a * a + b * b + c * c)
             if (
                 used == iterations
                 or (distance <= position_tolerance and angle <= rotation_tolerance)

@@ -36,9 +36,18 @@ ENV_TYPE_GYM = 2
 """robomimic's number for environments that are made by id."""
 
 INDEX_DTYPE = np.dtype(
-    [("demo", "<i8"), ("num_samples", "<i8"), ("label", "S16"), ("success", "?"), ("sim_seconds", "<f8")]
+    [
+        ("demo", "<i8"),
+        ("num_samples", "<i8"),
+        ("label", "S16"),
+        ("success", "?"),
+        ("sim_seconds", "<f8"),
+        ("device", "S16"),
+        ("operator", "S32"),
+    ]
 )
-"""A row of `/index`: number in `demo_<i>`, T, label, whether the last row is a success, simulated time [s].
+"""A row of `/index`: number in `demo_<i>`, T, label, whether the last row is a success, simulated time [s], and
+device and operator, cut to fit.
 """
 
 NAME_DTYPE = np.dtype("S16")

@@ -58,11 +58,11 @@ class EpisodeFile:
         self._bytes = _check_bytes(self.path)
         self._h5 = _open(self.path)
         try:
-            version = self._guarded(lambda: self._h5.attrs.get(FORMAT_ATTR))
+            version = self.guarded(lambda: self._h5.attrs.get(FORMAT_ATTR))
             self.format_version = None if version is None else int(version)
             if self.format_version is not None and self.format_version > FORMAT_VERSION:
                 raise newer_version(self.path, self.format_version)
-            if not self._guarded(lambda: isinstance(self._h5.get(DATA), h5py.Group)):
+            if not self.guarded(lambda: isinstance(self._h5.get(DATA), h5py.Group)):
                 raise FileFormatError(
                     f"{self.path} has no /data group, so it is no demonstration file; give another one"
                 )
@@ -84,11 +84,11 @@ class EpisodeFile:
     def index(self) -> NDArray[np.void]:
         """Rows of `format.INDEX_DTYPE`, one per episode, by number."""
         if self.format_version is not None and INDEX in self._h5:
-            rows = self._guarded(lambda: self._h5[INDEX][()])
+            rows = self.guarded(lambda: self._h5[INDEX][()])
             if rows.dtype == INDEX_DTYPE:
                 return np.sort(rows, order="demo")
-        names = self._guarded(lambda: [name for name in self._data if demo_number(name) is not None])
-        listed = self._guarded(lambda: [index_row(name, self._data[name]) for name in names])
+        names = self.guarded(lambda: [name for name in self._data if demo_number(name) is not None])
+        listed = self.guarded(lambda: [index_row(name, self._data[name]) for name in names])
         return np.sort(np.array(listed, dtype=INDEX_DTYPE), order="demo")
 
     @property
@@ -112,6 +112,25 @@ class EpisodeFile:
         return self._json_attr("versions")
 
     @property
+    def signature(self) -> dict[str, str]:
+        """Shape of one row of `actions` and of each observation, such as `48x64x3`; taken from the first episode
+        where the file does not say.
+        """
+        stored = self._json_attr("signature")
+        names = self.names()
+        if stored or not names:
+            return stored
+        group = self.group(names[0])
+        arrays = {"actions": group.get("actions")} | {
+            f"obs/{key}": group["obs"][key] for key in group.get("obs", {})
+        }
+        return {
+            key: "x".join(map(str, array.shape[1:])) or "1"
+            for key, array in arrays.items()
+            if isinstance(array, h5py.Dataset)
+        }
+
+    @property
     def masks(self) -> dict[str, list[str]]:
         """Filter lists by key: names of episodes."""
 
@@ -119,7 +138,7 @@ class EpisodeFile:
             group = self._h5.get(MASK, {})
             return {key: [bytes(name).decode() for name in group[key][()]] for key in group}
 
-        return self._guarded(read)
+        return self.guarded(read)
 
     def names(self, mask: str | None = None) -> list[str]:
         """Return the names of all episodes by number, or of those in one filter list.
@@ -143,18 +162,34 @@ class EpisodeFile:
             UnknownNameError: There is no episode of that name.
             FileFormatError: Its arrays are missing, damaged or do not fit each other.
         """
-        group = self._group(name)
-        return self._guarded(lambda: read_episode(group, str(self.path), self._bytes))
+        group = self.group(name)
+        return self.guarded(lambda: read_episode(group, str(self.path), self._bytes))
 
     def meta(self, name: str) -> dict[str, Any]:
         """Return what the episode's `meta` holds, without loading its arrays."""
-        group = self._group(name)
-        return self._guarded(lambda: meta_of(group, str(self.path)))
+        group = self.group(name)
+        return self.guarded(lambda: meta_of(group, str(self.path)))
 
     def label(self, name: str) -> str:
         """Return the label of one episode."""
-        group = self._group(name)
-        return self._guarded(lambda: str(group.attrs.get("label", "unlabelled")))
+        group = self.group(name)
+        return self.guarded(lambda: str(group.attrs.get("label", "unlabelled")))
+
+    @property
+    def root(self) -> h5py.File:
+        """The HDF5 file, for those who copy from it."""
+        return self._h5
+
+    def group(self, name: str) -> h5py.Group:
+        """Return the HDF5 group of one episode.
+
+        Raises:
+            UnknownNameError: There is no episode of that name.
+        """
+        group = self.guarded(lambda: self._data.get(name) if demo_number(name) is not None else None)
+        if not isinstance(group, h5py.Group):
+            raise UnknownNameError(f"episode of {self.path}", name, self.names())
+        return group
 
     def close(self) -> None:
         """Close the file."""
@@ -178,18 +213,13 @@ class EpisodeFile:
         return self._json_attr("env_args")
 
     def _json_attr(self, name: str) -> dict[str, Any]:
-        value = self._guarded(lambda: json.loads(self._data.attrs.get(name, "{}")))
+        value = self.guarded(lambda: json.loads(self._data.attrs.get(name, "{}")))
         if not isinstance(value, dict):
             raise FileFormatError(f"{self.path}: attribute {name} of /data is not a JSON object")
         return value
 
-    def _group(self, name: str) -> h5py.Group:
-        group = self._guarded(lambda: self._data.get(name) if demo_number(name) is not None else None)
-        if not isinstance(group, h5py.Group):
-            raise UnknownNameError(f"episode of {self.path}", name, self.names())
-        return group
-
-    def _guarded(self, read: Callable[[], T]) -> T:
+    def guarded(self, read: Callable[[], T]) -> T:
+        """Return what `read` returns; what HDF5 raises becomes a FileFormatError that names the file."""
         try:
             return read()
         except BunrakuError:

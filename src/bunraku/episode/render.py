@@ -128,8 +128,16 @@ class EpisodeScene:
             self._renderer.close()
             self._renderer = None
 
-    def images(self, episode: Episode, cameras: Sequence[str]) -> Iterator[tuple[int, str, Frame]]:
-        """Yield row, camera and image `(height, width, 3)` for each of the T rows and each camera."""
+    def images(
+        self, episode: Episode, cameras: Sequence[str], *, last: bool = False
+    ) -> Iterator[tuple[int, str, Frame]]:
+        """Yield row, camera and image `(height, width, 3)` for each of the T rows and each camera.
+
+        Args:
+            episode: The episode.
+            cameras: Names of cameras.
+            last: Whether to go on to the state after the last action.
+        """
         model, renderer = self._prepare(episode)
         known = [model.camera(i).name for i in range(model.ncam)]
         for camera in cameras:
@@ -142,11 +150,19 @@ class EpisodeScene:
                 "recorded with another MuJoCo, install that version"
             )
         data = mujoco.MjData(model)
-        for row, state in enumerate(episode.states[:-1]):
+        for row, state in enumerate(episode.states if last else episode.states[:-1]):
             _show(model, data, state)
             for camera in cameras:
                 renderer.update_scene(data, camera=camera)
                 yield row, camera, renderer.render()
+
+    def observed(self, episode: Episode, cameras: Sequence[str]) -> dict[str, Frame]:
+        """Return images `(T + 1, height, width, 3)` by camera, one for each of the observations."""
+        width, height = self._size
+        out = {camera: np.empty((len(episode) + 1, height, width, 3), np.uint8) for camera in cameras}
+        for row, camera, image in self.images(episode, cameras, last=True):
+            out[camera][row] = image
+        return out
 
     def _prepare(self, episode: Episode) -> tuple[mujoco.MjModel, mujoco.Renderer]:
         xml = episode.meta.get("mjcf", "")

@@ -14,6 +14,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from bunraku.episode.codec import meta_of
 from bunraku.episode.episode import LABELS
 from bunraku.episode.format import (
     DATA,
@@ -160,7 +161,16 @@ def index_row(name: str, group: h5py.Group) -> tuple[Any, ...]:
     times = group.get("sim_time", None)
     seconds = float(times[-1] - times[0]) * rows / max(rows - 1, 1) if times is not None else np.nan
     label = str(group.attrs.get("label", "unlabelled"))
-    return demo_number(name), rows, label.encode(), success, seconds
+    meta = meta_of(group, group.file.filename)
+    device, operator = (
+        _cut(str(meta.get(key) or ""), INDEX_DTYPE[key].itemsize) for key in ("device", "operator")
+    )
+    return demo_number(name), rows, label.encode(), success, seconds, device, operator
+
+
+def _cut(text: str, size: int) -> bytes:
+    """Return UTF-8 bytes, at most `size`, whole characters."""
+    return text.encode()[:size].decode(errors="ignore").encode()
 
 
 def _is_whole(data: h5py.Group, name: str) -> bool:
@@ -228,7 +238,8 @@ def set_mask(mask: h5py.Group, key: str, names: list[bytes]) -> bool:
 
 def _mend_index(h5: h5py.File, rows: np.ndarray) -> bool:
     if INDEX in h5:
-        if np.array_equal(np.sort(h5[INDEX][()], order="demo"), rows):
+        stored = h5[INDEX][()]
+        if stored.dtype == INDEX_DTYPE and np.array_equal(np.sort(stored, order="demo"), rows):
             return False
         del h5[INDEX]
     create_index(h5, rows)

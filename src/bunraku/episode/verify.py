@@ -190,7 +190,9 @@ def replay(
             f"{name} has states of {recorded.shape[1]} numbers, its environment {len(first)} here; it was "
             "recorded with another version of the environment or of MuJoCo"
         )
-    reset_exact = _same_bits(first, recorded[0]) if row == 0 and seed is not None else None
+    # an episode whose beginning was cut off does not start where a reset does
+    at_reset = row == 0 and seed is not None and not episode.meta.get("trimmed", {}).get("first_row")
+    reset_exact = _same_bits(first, recorded[0]) if at_reset else None
     world.set_state(recorded[row].copy())
     divergence: int | None = None
     largest = 0.0

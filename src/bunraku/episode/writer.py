@@ -223,7 +223,11 @@ class EpisodeWriter:
         dropped, data = self._file.dropped_bytes, self._h5[DATA]
         try:
             names = {demo_name(int(number)) for number in self._h5[INDEX]["demo"]}
-            whole = set(data) == names and int(self._h5[INDEX]["num_samples"].sum()) == self.steps
+            whole = (
+                self._h5[INDEX].dtype == INDEX_DTYPE  # else an earlier version's, with fewer columns
+                and set(data) == names
+                and int(self._h5[INDEX]["num_samples"].sum()) == self.steps
+            )
         except HDF5_ERRORS:
             whole = False
         if whole:

@@ -1,0 +1,1 @@
+"""Datasets: summed up, checked and edited, one episode in memory at a time."""
