@@ -63,7 +63,19 @@ class TaskEnv(gymnasium.Env[dict[str, NDArray[Any]], NDArray[np.float32]]):
         self.task.bind(self.sim)
         self._initial = self.sim.state
         self._ticks, self._substeps = self.task.rates.ticks, self.task.rates.substeps
-        self._renderer = CameraRenderer(self.task.model, camera, width, height, render_mode)
+        decorate = getattr(self.task, "decorate", None)
+        self._renderer = CameraRenderer(self.task.model, camera, width, height, render_mode, decorate)
+        # only of a task that has something to note after a step, to tell beside success, ends of its own, or a model
+        # that differs between episodes
+        self._finish = getattr(self.task, "finish", None)
+        self._report = getattr(self.task, "report", None)
+        self._truncated = getattr(self.task, "truncated", None)
+        self._restored = getattr(self.task, "restored", None)
+        if hasattr(self.task, "compute_reward"):
+            # only of a task with goals: trainers take an environment that has `compute_reward` for a goal environment
+            self.compute_reward = self._compute_reward
+            self.compute_terminated = self._compute_terminated
+            self.compute_truncated = self._compute_truncated
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -83,6 +95,9 @@ class TaskEnv(gymnasium.Env[dict[str, NDArray[Any]], NDArray[np.float32]]):
     def set_state(self, state: Array) -> None:
         """Set the integration state `(D,)`, as `state` gave it, and bring derived fields up to date."""
         self.sim.set_state(state)
+        if self._restored is not None:
+            self._restored()
+            self.sim.forward()
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -96,7 +111,12 @@ class TaskEnv(gymnasium.Env[dict[str, NDArray[Any]], NDArray[np.float32]]):
         observation = self.task.observe()
         if self.render_mode == "human":
             self.render()
-        return observation, {"is_success": bool(self.task.success(observation))}
+        return observation, self._info(self.task.success(observation))
+
+    def _info(self, success: Any) -> dict[str, Any]:
+        """Return the infos: success, and what else the task reports."""
+        report = self._report() if self._report is not None else {}
+        return {"is_success": bool(success)} | {key: value[()] for key, value in report.items()}
 
     def step(self, action: NDArray[Any]) -> tuple[dict[str, NDArray[Any]], float, bool, bool, dict[str, Any]]:
         """Advance by one control step.
@@ -118,16 +138,19 @@ class TaskEnv(gymnasium.Env[dict[str, NDArray[Any]], NDArray[np.float32]]):
         for k in range(self._ticks):
             task.tick(k)
             sim.step(self._substeps, last=k == self._ticks - 1)
+        if self._finish is not None:
+            self._finish()
         observation = task.observe()
         success = task.success(observation)
-        info: dict[str, Any] = {"is_success": bool(success)}
+        info = self._info(success)
         terminated = bool(task.terminated(success))
         if sim.unstable():
             info["unstable"] = True
             terminated = True
         if self.render_mode == "human":
             self.render()
-        return observation, float(task.reward(observation, success)), terminated, False, info
+        truncated = self._truncated is not None and bool(self._truncated())
+        return observation, float(task.reward(observation, success)), terminated, truncated, info
 
     def render(self) -> NDArray[Any] | None:
         """Return an image of the camera, or show it, as `render_mode` says."""
@@ -139,15 +162,15 @@ class TaskEnv(gymnasium.Env[dict[str, NDArray[Any]], NDArray[np.float32]]):
 
     # The goal interface that hindsight replay uses; vectorised over leading axes.
 
-    def compute_reward(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Any:
+    def _compute_reward(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Any:
         """Return the reward `(...)` of goals `(..., G)`."""
         return self.task.compute_reward(np.asarray(achieved_goal), np.asarray(desired_goal))  # type: ignore[attr-defined]
 
-    def compute_terminated(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Any:
+    def _compute_terminated(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Any:
         """Return whether the episode ends `(...)` at goals `(..., G)`."""
         reached = self.task.reached(np.asarray(achieved_goal), np.asarray(desired_goal))  # type: ignore[attr-defined]
         return self.task.terminated(reached)
 
-    def compute_truncated(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Any:
+    def _compute_truncated(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Any:
         """Return whether the episode is cut off `(...)`: never, the step limit is Gymnasium's."""
         return np.zeros(np.shape(achieved_goal)[:-1], dtype=bool)[()]

@@ -84,7 +84,14 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._limit, self._nthread = max_episode_steps, nthread
-        self._renderer = CameraRenderer(self.task.model, camera, width, height, render_mode)
+        # only of a task that has something to note after a step, to tell beside success, ends of its own, or a model
+        # that differs between episodes
+        self._finish = getattr(self.task, "finish", None)
+        self._report = getattr(self.task, "report", dict)
+        self._truncated = getattr(self.task, "truncated", None)
+        self._restored = getattr(self.task, "restored", None)
+        decorate = getattr(self.task, "decorate", None)
+        self._renderer = CameraRenderer(self.task.model, camera, width, height, render_mode, decorate)
         self._sim: BatchSim | None = None
         self._generators: list[np.random.Generator] = []
         self._elapsed = np.zeros(num_envs, dtype=np.int64)
@@ -107,6 +114,8 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
     def set_state(self, states: Array) -> None:
         """Set the integration states `(num_envs, D)` and bring derived fields up to date."""
         self.sim.state[...] = states
+        if self._restored is not None:
+            self._restored()
         self.sim.forward(None)
 
     def reset(
@@ -126,7 +135,7 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         self._seed(seed, mask)
         self._reset_rows(np.flatnonzero(mask), options)
         observation = self.task.observe()
-        return observation, {"is_success": self.task.success(observation) & mask, "_is_success": mask.copy()}
+        return observation, self._infos(self.task.success(observation), np.zeros_like(mask), mask.copy())
 
     def _seed(self, seed: int | Sequence[int | None] | None, mask: NDArray[np.bool_]) -> None:
         if seed is None and self._generators:
@@ -185,6 +194,8 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         for k in range(rates.ticks):
             task.tick(k)
             sim.step(rates.substeps, last=k == rates.ticks - 1)
+        if self._finish is not None:
+            self._finish()
         unstable = sim.unstable()
         self._elapsed += 1
         if restart.any():
@@ -194,6 +205,8 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         reward = np.asarray(task.reward(observation, success), dtype=np.float64)
         terminated = (task.terminated(success) | unstable) & ~restart
         truncated = np.zeros_like(terminated) if self._limit is None else self._elapsed >= self._limit
+        if self._truncated is not None:
+            truncated |= self._truncated() & ~restart
         reward[restart] = 0.0
         unstable &= ~restart
         self._ended = terminated | truncated
@@ -206,7 +219,7 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
             observation = task.observe()
             success = task.success(observation)
         everywhere = np.ones(self.num_envs, dtype=bool)
-        return observation, reward, terminated, truncated, final | _infos(success, unstable, everywhere)
+        return observation, reward, terminated, truncated, final | self._infos(success, unstable, everywhere)
 
     def _final(
         self, observation: Observation, success: NDArray[np.bool_], unstable: NDArray[np.bool_]
@@ -219,9 +232,19 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         return {
             "final_obs": final,
             "_final_obs": ended,
-            "final_info": _infos(success & ended, unstable & ended, ended.copy()),
+            "final_info": self._infos(success, unstable & ended, ended.copy()),
             "_final_info": ended.copy(),
         }
+
+    def _infos(
+        self, success: NDArray[np.bool_], unstable: NDArray[np.bool_], where: NDArray[np.bool_]
+    ) -> dict[str, Any]:
+        """Return the infos of the simulations at `where`; `unstable` is there only if one is, as in `TaskEnv`."""
+        infos: dict[str, Any] = {}
+        for key, values in {"is_success": success, **self._report()}.items():
+            infos[key] = np.where(where, values, np.zeros((), dtype=values.dtype))
+            infos[f"_{key}"] = where.copy()
+        return infos | ({"unstable": unstable, "_unstable": unstable.copy()} if unstable.any() else {})
 
     def render(self) -> tuple[Any, ...]:
         """Return one image of the camera per simulation."""
@@ -235,14 +258,6 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
     def compute_reward(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Any:
         """Return the reward `(...)` of goals `(..., G)`."""
         return self.task.compute_reward(np.asarray(achieved_goal), np.asarray(desired_goal))  # type: ignore[attr-defined]
-
-
-def _infos(
-    success: NDArray[np.bool_], unstable: NDArray[np.bool_], where: NDArray[np.bool_]
-) -> dict[str, Any]:
-    """Return the infos of the simulations at `where`; `unstable` is there only if one is, as in `TaskEnv`."""
-    infos: dict[str, Any] = {"is_success": success, "_is_success": where}
-    return infos | ({"unstable": unstable, "_unstable": unstable.copy()} if unstable.any() else {})
 
 
 def _first_bad(actions: Array) -> int:

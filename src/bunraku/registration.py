@@ -7,6 +7,7 @@ import gymnasium
 ENVIRONMENTS: dict[str, tuple[str, int]] = {
     "PandaReach": ("panda_reach", 100),
     "DualPandaReach": ("dual_panda_reach", 200),
+    "H1Imitation": ("h1_imitation", 500),
 }
 """Short name: the task's file in `bunraku.envs.tasks`, and the default step limit of an episode."""
 

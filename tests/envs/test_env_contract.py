@@ -33,6 +33,23 @@ SECTIONS = (
 
 pytestmark = pytest.mark.filterwarnings("error")
 every_env = pytest.mark.parametrize("name", IDS)
+ARM_IDS = [name for name in IDS if "PandaReach" in name]
+"""Those with the options of arms."""
+every_arm_env = pytest.mark.parametrize("name", ARM_IDS)
+PLANAR = "bunraku/PlanarWholeBody-v0"
+RANDOM: dict[str, dict[str, Any]] = {PLANAR: {"start_noise": 0.1}}
+"""Options that make a reset draw, where by default every episode starts alike."""
+ALL_OPTIONS: dict[str, dict[str, Any]] = {
+    "bunraku/H1Imitation-v0": {
+        "future": (1, 4),
+        "privileged": True,
+        "observation_noise": 1.0,
+        "push": 2.0,
+        "randomise": True,
+        "start_noise": 2.0,
+    }
+}
+"""Options under which a task does all that it can."""
 
 
 def make(name: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
@@ -72,11 +89,18 @@ def actions_for(env: gymnasium.Env[Any, Any], steps: int, seed: int = 0) -> Any:
 # Checkers and documentation.
 
 
-@every_env
-@pytest.mark.parametrize("gripper", [False, True])
-@pytest.mark.parametrize("goal_orientation", [False, True])
-def test_gymnasium_s_checker_has_nothing_to_say(name: str, gripper: bool, goal_orientation: bool) -> None:
-    env = make(name, gripper=gripper, goal_orientation=goal_orientation)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        (name, {"gripper": gripper, "goal_orientation": goal_orientation})
+        for name in ARM_IDS
+        for gripper in (False, True)
+        for goal_orientation in (False, True)
+    ]
+    + [(name, RANDOM.get(name, {})) for name in IDS if name not in ARM_IDS],
+)
+def test_gymnasium_s_checker_has_nothing_to_say(name: str, options: dict[str, Any]) -> None:
+    env = make(name, **options)
     check_env(env.unwrapped, skip_render_check=True)
     env.close()
 
@@ -113,10 +137,17 @@ def test_an_environment_can_be_made_by_module_and_id_without_importing_bunraku_f
 # Spaces and bits.
 
 
-@every_env
-@pytest.mark.parametrize("mode", CONTROL_MODES)
-def test_observations_stay_in_their_space_whatever_the_actions(name: str, mode: str) -> None:
-    env = make(name, control_mode=mode, gripper=True, goal_orientation=True)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        (name, {"control_mode": mode, "gripper": True, "goal_orientation": True})
+        for name in ARM_IDS
+        for mode in CONTROL_MODES
+    ]
+    + [(name, {}) for name in IDS if name not in ARM_IDS],
+)
+def test_observations_stay_in_their_space_whatever_the_actions(name: str, options: dict[str, Any]) -> None:
+    env = make(name, **options)
     observation, _ = env.reset(seed=1)
     assert env.observation_space.contains(observation)
     rng = np.random.default_rng(2)
@@ -133,7 +164,7 @@ def test_observations_stay_in_their_space_whatever_the_actions(name: str, mode: 
 
 @every_env
 def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not(name: str) -> None:
-    one, two = make(name), make(name)
+    one, two = (make(name, **RANDOM.get(name, {})) for _ in range(2))
     actions = actions_for(one, 10)
     runs = []
     for env, seed in ((one, 5), (two, 5), (one, 5), (two, 6)):
@@ -143,7 +174,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not(name: str) 
     assert runs[0] != runs[3]
 
 
-@every_env
+@every_arm_env
 @pytest.mark.parametrize("mode", CONTROL_MODES)
 def test_restoring_the_state_in_the_middle_of_an_episode_gives_the_same_bits_again(
     name: str, mode: str
@@ -159,9 +190,11 @@ def test_restoring_the_state_in_the_middle_of_an_episode_gives_the_same_bits_aga
         assert_same(rollout(again, rest), wanted)
 
 
-@every_env
-def test_restoring_the_states_of_a_vector_environment_gives_the_same_bits_again(name: str) -> None:
-    envs = make_vec(name, 3)
+@pytest.mark.parametrize(("name", "options"), [*((name, {}) for name in IDS), *ALL_OPTIONS.items()])
+def test_restoring_the_states_of_a_vector_environment_gives_the_same_bits_again(
+    name: str, options: dict[str, Any]
+) -> None:
+    envs = make_vec(name, 3, **options)
     envs.reset(seed=3)
     actions = np.random.default_rng(1).uniform(-1, 1, (8, *envs.action_space.shape))
     envs.step(actions[0])
@@ -176,21 +209,8 @@ def test_restoring_the_states_of_a_vector_environment_gives_the_same_bits_again(
 # One simulation and many.
 
 
-@every_env
-@pytest.mark.parametrize("autoreset", list(AutoresetMode))
-@pytest.mark.parametrize(
-    ("mode", "gripper", "goal_orientation"),
-    [
-        ("ee_delta_pos", False, False),
-        ("ee_delta_pose", True, True),
-        ("joint_delta", True, False),
-        ("joint_pos", False, True),
-    ],
-)
-def test_a_vector_environment_equals_gymnasium_s_of_single_ones_bit_for_bit_over_episode_ends(
-    name: str, autoreset: AutoresetMode, mode: str, gripper: bool, goal_orientation: bool
-) -> None:
-    options: dict[str, Any] = {
+def arm_options(mode: str, gripper: bool, goal_orientation: bool) -> dict[str, Any]:
+    return {
         "control_mode": mode,
         "gripper": gripper,
         "goal_orientation": goal_orientation,
@@ -198,8 +218,29 @@ def test_a_vector_environment_equals_gymnasium_s_of_single_ones_bit_for_bit_over
         "angle_threshold": 1.0,
         "terminate_on_success": True,
         "reward_type": "dense",
-        "max_episode_steps": 5,
     }
+
+
+@pytest.mark.parametrize("autoreset", list(AutoresetMode))
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        (name, arm_options(*case))
+        for name in ARM_IDS
+        for case in (
+            ("ee_delta_pos", False, False),
+            ("ee_delta_pose", True, True),
+            ("joint_delta", True, False),
+            ("joint_pos", False, True),
+        )
+    ]
+    + [(name, RANDOM.get(name, {})) for name in IDS if name not in ARM_IDS]
+    + list(ALL_OPTIONS.items()),
+)
+def test_a_vector_environment_equals_gymnasium_s_of_single_ones_bit_for_bit_over_episode_ends(
+    name: str, options: dict[str, Any], autoreset: AutoresetMode
+) -> None:
+    options = {**options, "max_episode_steps": 5}
     ours = make_vec(name, 3, autoreset_mode=autoreset, **options)
     singles = SyncVectorEnv([lambda: make(name, **options)] * 3, autoreset_mode=autoreset)
     assert ours.metadata["autoreset_mode"] is autoreset
@@ -261,7 +302,8 @@ def test_the_last_of_more_simulations_than_fit_one_scratch_model_equals_a_single
 
 @every_env
 def test_a_vector_environment_takes_a_seed_for_each_simulation(name: str) -> None:
-    envs, env = make_vec(name, 3), make(name)
+    options = RANDOM.get(name, {})
+    envs, env = make_vec(name, 3, **options), make(name, **options)
     observation, _ = envs.reset(seed=[11, 4, 11])
     for i, seed in enumerate([11, 4, 11]):
         assert_same({k: v[i] for k, v in observation.items()}, env.reset(seed=seed)[0])
@@ -344,7 +386,7 @@ def test_no_simulations_at_all_is_an_error() -> None:
         make_vec(IDS[0], 0)
 
 
-@every_env
+@every_arm_env
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -365,7 +407,7 @@ def test_a_wrong_reset_option_is_named_with_what_was_expected(
             env.reset(seed=0, options=options)
 
 
-@every_env
+@every_arm_env
 def test_a_goal_orientation_of_no_length_is_an_error_instead_of_not_a_number(name: str) -> None:
     env = make(name, goal_orientation=True)
     arms = len(env.unwrapped.task.places)
