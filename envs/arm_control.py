@@ -6,6 +6,7 @@
 | `ee_delta_pose` | 6: and turns it about world x, y, z | 1 m/s, pi rad/s |
 | `joint_delta` | n: moves the joint targets | the joint's speed limit |
 | `joint_pos` | n: joint targets over the joint range, approached at the speed limit | upper limit |
+| `osc` | 6: as `ee_delta_pose`, followed by torques that make the tool a spring and damper | 1 m/s, pi rad/s |
 
 With a gripper one more component follows: 1 is open, -1 is closed.
 
@@ -13,26 +14,32 @@ An end-effector target moves in a straight line through the ticks of a control s
 damped least-squares step of the commanded joints towards it. The position actuators get the commanded joints
 plus their velocity times the actuators' lag, so that motion at constant speed is followed without lag.
 
+With `osc` the actuators are motors, and each tick computes their torques anew (`bunraku.control.osc`).
+
 The commanded joints and the target stand in `userdata`, so they are part of the simulation's state.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 import mujoco
 import numpy as np
 
+from bunraku.control.dynamics import ArmDynamics
+from bunraku.control.hierarchy import load_daqp
 from bunraku.control.ik import DampedLeastSquares, quat_error_matrix
 from bunraku.control.kinematics import ArmKinematics
-from bunraku.control.rates import Rates
+from bunraku.control.osc import DAMPING_RATIO, STIFFNESS, OperationalSpace, gains
+from bunraku.control.rates import PHYSICS_FREQ, Rates
 from bunraku.device import HandName
 from bunraku.errors import UnknownNameError
 from bunraku.geometry import Array, Pose, conjugate, from_rotvec, multiply, nlerp, normalize, to_rotvec
 from bunraku.robot import RobotSpec
 from bunraku.sim import Arrays, Sim
 
-ControlMode = Literal["ee_delta_pos", "ee_delta_pose", "joint_delta", "joint_pos"]
+ControlMode = Literal["ee_delta_pos", "ee_delta_pose", "joint_delta", "joint_pos", "osc"]
 CONTROL_MODES: tuple[str, ...] = get_args(ControlMode)
 
 LINEAR_SPEED = 1.0
@@ -55,15 +62,37 @@ def check_control_mode(mode: str) -> None:
         raise UnknownNameError("control_mode", mode, CONTROL_MODES)
 
 
+def tool_gains(
+    mode: ControlMode, stiffness: Sequence[float] | None, damping_ratio: Sequence[float] | None
+) -> tuple[Array, Array]:
+    """Return stiffness and damping ratio `(6,)` of the tool, defaults where None was given.
+
+    Raises:
+        ValueError: If one is given for another mode than `osc`, or is not six numbers.
+        MissingDependencyError: If the mode is `osc` and its solver is not installed.
+    """
+    if mode == "osc":
+        load_daqp()
+    elif stiffness is not None or damping_ratio is not None:
+        raise ValueError(f"stiffness and damping_ratio are those of control_mode 'osc', not of {mode!r}")
+    return (
+        gains("stiffness", STIFFNESS if stiffness is None else stiffness),
+        gains("damping_ratio", DAMPING_RATIO if damping_ratio is None else damping_ratio),
+    )
+
+
 def arm_rates(mode: ControlMode, control_freq: float, ik_freq: float | None) -> Rates:
     """Return the rates of an environment with arms.
 
     Args:
         mode: The control mode; joint modes have one tick per step.
         control_freq: Steps per simulated second [Hz].
-        ik_freq: Inverse-kinematics ticks per second [Hz], or None for five per step, at most 250 Hz.
+        ik_freq: Inverse-kinematics ticks per second [Hz], or None for five per step, at most 250 Hz; torques
+            (`osc`) at every step of physics.
     """
-    if ik_freq is None:
+    if ik_freq is None and mode == "osc":
+        ik_freq = PHYSICS_FREQ
+    elif ik_freq is None:
         ik_freq = (
             max(control_freq, min(5.0 * control_freq, 250.0)) if mode.startswith("ee_") else control_freq
         )
@@ -88,6 +117,7 @@ class ArmControl:
         action_start: int,
         userdata_start: int,
         goal_body: str | None = None,
+        tool_gains: tuple[Array, Array] | None = None,
     ) -> None:
         """Describe the arm; `bind` gives it its simulation.
 
@@ -104,13 +134,17 @@ class ArmControl:
             action_start: Where its part of the action begins.
             userdata_start: Where its part of `userdata` begins.
             goal_body: Name of the mocap body that is its goal.
+            tool_gains: Stiffness and damping ratio `(6,)` of the tool, for `osc`.
         """
         self.robot, self.hand, self.mode, self.rates = robot, hand, mode, rates
         self.has_gripper = gripper
         self._prefix, self._base, self._goal_body = prefix, (base_pos, base_quat), goal_body
         self._low, self._high = workspace
-        self._moves_tool = mode.startswith("ee_")
-        self.size = {"ee_delta_pos": 3, "ee_delta_pose": 6}.get(mode, robot.dof) + int(gripper)
+        self._tool_gains = tool_gains
+        self._moves_tool = mode.startswith("ee_") or mode == "osc"
+        self.torques = mode == "osc"
+        """Whether its actuators are motors."""
+        self.size = {"ee_delta_pos": 3, "ee_delta_pose": 6, "osc": 6}.get(mode, robot.dof) + int(gripper)
         self.action_slice = slice(action_start, action_start + self.size)
         self.userdata_size = robot.dof + 7
         n, start = robot.dof, userdata_start
@@ -167,8 +201,12 @@ class ArmControl:
             self._goal_pos, self._goal_quat = sim.mocap_pos[..., mocap, :], sim.mocap_quat[..., mocap, :]
         joint_ids = [int(model.joint(self._prefix + name).id) for name in robot.joints]
         self._lower, self._upper = model.jnt_range[joint_ids].T.copy()
-        if self._moves_tool:
-            nsim = sim.shape[0] if sim.shape else None
+        nsim = sim.shape[0] if sim.shape else None
+        if self.torques:
+            dynamics = ArmDynamics(robot, *self._base, nsim=nsim)
+            self.osc = OperationalSpace(dynamics, self.rates.tick, *(self._tool_gains or ()))
+            self._target_velocity = np.zeros((*sim.shape, 6))
+        elif self._moves_tool:
             self.ik = DampedLeastSquares(ArmKinematics(robot, *self._base, nsim=nsim))
 
     def reset(self, row: Arrays, q: Array) -> None:
@@ -179,7 +217,7 @@ class ArmControl:
                 row.qpos[int(row.model.joint(self._prefix + name).qposadr[0])] = self.robot.gripper_range[1]
             row.ctrl[int(row.model.actuator(self._prefix + "gripper").id)] = self.robot.gripper_range[1]
         a0 = int(row.model.actuator(self._prefix + self.robot.joints[0]).id)
-        row.ctrl[a0 : a0 + self.robot.dof] = q
+        row.ctrl[a0 : a0 + self.robot.dof] = 0.0 if self.torques else q
         row.userdata[self._joints_at] = q
 
     def settle(self, row: Arrays) -> None:
@@ -204,12 +242,16 @@ class ArmControl:
         delta = new_pos - old_pos
         self._positions = old_pos + np.multiply.outer(self._fractions, delta)
         self._target_pos[...] = new_pos
+        if self.torques:
+            self._target_velocity[..., :3] = delta / self.rates.step
         self._pull = POSTURE_GAIN / self.rates.ticks * np.sqrt((delta * delta).sum(axis=-1, keepdims=True))
         if self.mode == "ee_delta_pos":
             self._matrices = [quat_error_matrix(self._target_quat)] * self.rates.ticks
             return
         old_quat = self._target_quat.copy()
         turn = from_rotvec(self._angular * action[..., 3:6])
+        if self.torques:
+            self._target_velocity[..., 3:] = ANGULAR_SPEED * action[..., 3:6]
         # turn * old, as the product with the conjugate of old's conjugate
         product = np.matmul(quat_error_matrix(turn), conjugate(old_quat)[..., None])[..., 0]
         new_quat = normalize(product)
@@ -240,6 +282,12 @@ class ArmControl:
     def tick(self, k: int) -> None:
         """Move the commanded joints towards the k-th target of the step; joint modes have nothing to do."""
         if not self._moves_tool:
+            return
+        if self.torques:
+            self._command[...] = self.qpos
+            self._ctrl[...] = self.osc.torque(
+                self.qpos, self.qvel, self._positions[k], self._matrices[k], self._target_velocity, self._home
+            )
             return
         old = self._command.copy()
         new = self.ik.step(
@@ -286,10 +334,10 @@ class ArmControl:
             ValueError: If the control mode does not move the tool.
         """
         if not self._moves_tool:
-            raise ValueError(f"control_mode {self.mode!r} does not move the tool; use ee_delta_pose")
+            raise ValueError(f"control_mode {self.mode!r} does not move the tool; use ee_delta_pose or osc")
         action = np.zeros(self.size)
         action[:3] = _shorten((world_tool.pos - self._target_pos) / self._linear)
-        if self.mode == "ee_delta_pose":
+        if self.size >= 6:
             turn = to_rotvec(multiply(world_tool.quat, conjugate(self._target_quat)))
             action[3:6] = _shorten(turn / self._angular)
         if self.has_gripper:
@@ -297,10 +345,10 @@ class ArmControl:
         return action
 
     def tracking_error(self) -> tuple[float, float]:
-        """Return how far the commanded joints leave the tool from its target: [m] and [rad]."""
+        """Return how far the commanded joints (`osc`: the joints) leave the tool from its target: [m] and [rad]."""
         if not self._moves_tool:
             return 0.0, 0.0
-        return self.ik.distance()
+        return self.osc.distance() if self.torques else self.ik.distance()
 
 
 def _shorten(vec: Array) -> Array:

@@ -54,6 +54,14 @@ class TaskEnv(gymnasium.Env[dict[str, NDArray[Any]], NDArray[np.float32]]):
             raise ValueError(
                 f"render_mode must be one of {self.metadata['render_modes']}, got {render_mode!r}"
             )
+        self._made_with = {
+            "task": task,
+            "render_mode": render_mode,
+            "camera": camera,
+            "width": width,
+            "height": height,
+            **options,
+        }
         self.task: Task = load(TASKS, task)(**options)
         self.render_mode = render_mode
         self.metadata = {**self.metadata, "render_fps": round(self.task.rates.control_freq)}
@@ -76,6 +84,10 @@ class TaskEnv(gymnasium.Env[dict[str, NDArray[Any]], NDArray[np.float32]]):
             self.compute_reward = self._compute_reward
             self.compute_terminated = self._compute_terminated
             self.compute_truncated = self._compute_truncated
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle as what it was made with, and the state of the episode: MuJoCo's views cannot be copied."""
+        return _rebuilt, (self._made_with, self.state, self._np_random, self._np_random_seed, self.spec)
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -174,3 +186,16 @@ class TaskEnv(gymnasium.Env[dict[str, NDArray[Any]], NDArray[np.float32]]):
     def _compute_truncated(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Any:
         """Return whether the episode is cut off `(...)`: never, the step limit is Gymnasium's."""
         return np.zeros(np.shape(achieved_goal)[:-1], dtype=bool)[()]
+
+
+def _rebuilt(
+    made_with: dict[str, Any],
+    state: Array,
+    generator: np.random.Generator | None,
+    seed: int | None,
+    spec: Any,
+) -> TaskEnv:
+    env = TaskEnv(**made_with)
+    env.set_state(state)
+    env._np_random, env._np_random_seed, env.spec = generator, seed, spec
+    return env

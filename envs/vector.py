@@ -70,6 +70,18 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
             raise ValueError(f"num_envs must be at least 1, got {num_envs}")
         if render_mode not in (None, "rgb_array", "depth_array"):
             raise ValueError(f"render_mode must be None, 'rgb_array' or 'depth_array', got {render_mode!r}")
+        self._made_with = {
+            "task": task,
+            "num_envs": num_envs,
+            "max_episode_steps": max_episode_steps,
+            "autoreset_mode": autoreset_mode,
+            "nthread": nthread,
+            "render_mode": render_mode,
+            "camera": camera,
+            "width": width,
+            "height": height,
+            **options,
+        }
         self.task: Task = load(TASKS, task)(**options)
         self.num_envs = num_envs
         self.autoreset_mode = AutoresetMode(autoreset_mode)
@@ -96,6 +108,13 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         self._generators: list[np.random.Generator] = []
         self._elapsed = np.zeros(num_envs, dtype=np.int64)
         self._ended = np.zeros(num_envs, dtype=bool)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle as what it was made with, and the states of the episodes: a batch cannot be copied."""
+        running = None
+        if self._sim is not None:
+            running = self.state, self._generators, self._elapsed.copy(), self._ended.copy()
+        return _rebuilt, (self._made_with, running, self.spec)
 
     @property
     def sim(self) -> BatchSim:
@@ -258,6 +277,15 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
     def compute_reward(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Any:
         """Return the reward `(...)` of goals `(..., G)`."""
         return self.task.compute_reward(np.asarray(achieved_goal), np.asarray(desired_goal))  # type: ignore[attr-defined]
+
+
+def _rebuilt(made_with: dict[str, Any], running: tuple[Any, ...] | None, spec: Any) -> TaskVectorEnv:
+    envs = TaskVectorEnv(**made_with)
+    envs.spec = spec
+    if running is not None:
+        envs.set_state(running[0])
+        envs._generators, envs._elapsed, envs._ended = running[1:]
+    return envs
 
 
 def _first_bad(actions: Array) -> int:

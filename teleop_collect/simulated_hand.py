@@ -2,8 +2,8 @@
 
 It does what a person does who sees a tool and a goal on a screen: look, react, squeeze the trigger, move the hand
 along a minimum-jerk stroke (Flash and Hogan, 1985) by what separates the two, divided by the scale it is used to,
-look again. The hand stays within a ball; when there is no room left, it lets go, moves back and takes hold again. It
-holds precision when the goal is near. If the tool does not follow a stroke, it lets go and takes hold anew; if that
+look again. The hand stays within a ball, and its wrist within a range; when there is no room left, it lets go, moves back
+and takes hold again, turned the other way first if there is far to turn. It holds precision when the goal is near. If the tool does not follow a stroke, it lets go and takes hold anew; if that
 does not help, it tries the other button.
 
 It knows nothing but the two poses on the screen: no joint angles, no inverse kinematics, no clutch state.
@@ -19,6 +19,10 @@ from bunraku.geometry import Array, Pose, conjugate, from_rotvec, multiply, nler
 
 ROOM = 0.15
 """Radius of the ball that the hand stays in [m]."""
+WRIST = 1.3
+"""How far the wrist turns from where it is comfortable [rad]."""
+MOST_TURN = 0.9
+"""Largest turn of one stroke [rad]."""
 REACTION = 0.2
 """Delay between seeing and doing [s]."""
 NEAR = 0.03
@@ -28,10 +32,6 @@ SPEED = 0.5
 STROKE_CONSTANT = 0.25
 TURN_SPEED = 1.5
 """Mean turning speed of strokes [rad/s]."""
-AT_GOAL = 0.004
-"""Distance at which the hand holds still [m]."""
-AT_GOAL_ANGLE = 0.03
-"""Angle at which it does [rad]."""
 STILL = 0.003
 """A tool that moves (or turns) less than this seems to stand still [m, rad]."""
 NOTICE = 0.25
@@ -46,6 +46,8 @@ class Seen:
     goal: Pose
     turn: bool
     """Whether the goal's orientation counts."""
+    tolerance: tuple[float, float] = (0.004, 0.03)
+    """How near the goal the hand holds still: [m] and [rad]."""
 
 
 @dataclass(slots=True)
@@ -123,7 +125,7 @@ class SimulatedHand:
         offset = seen.goal.pos - seen.tool.pos
         turn = self._turn(seen)
         distance, angle = float(np.linalg.norm(offset)), float(np.linalg.norm(turn))
-        if distance < AT_GOAL and angle < AT_GOAL_ANGLE:
+        if distance < seen.tolerance[0] and angle < seen.tolerance[1]:
             self._wait_until = now + 0.1
             return
         if not self.squeezing:
@@ -180,10 +182,12 @@ class SimulatedHand:
         factor = self.scale * (self.precision_factor if self.precision else 1.0)
         wanted = offset / factor
         turn_factor = self.precision_factor if self.precision else 1.0
-        wanted_turn = np.clip(turn / turn_factor, -0.9, 0.9)
-        room = self._room(wanted)
+        wanted_turn = np.clip(turn / turn_factor, -MOST_TURN, MOST_TURN)
+        room = min(
+            _room(self.pose.pos - self.home.pos, wanted, ROOM), _room(self._turned(), wanted_turn, WRIST)
+        )
         if room < 0.3 and self._from_home() > 0.3 * ROOM:
-            self._return(now, seen)
+            self._return(now, seen, turn / turn_factor)
             return
         share = min(1.0, room)
         # people undershoot and vary a little
@@ -195,26 +199,32 @@ class SimulatedHand:
         self._stroke = _Stroke(self.pose, end, now, duration, True, seen.tool, expected)
         self._progress, self._progress_time = seen.tool, now
 
-    def _room(self, wanted: Array) -> float:
-        """Return the share of a wanted motion after which the hand reaches the end of its room."""
-        start = self.pose.pos - self.home.pos
-        a, b, c = float(wanted @ wanted), float(start @ wanted), float(start @ start) - ROOM * ROOM
-        if a < 1e-12:
-            return 1.0
-        return float((-b + np.sqrt(max(0.0, b * b - a * c))) / a)
+    def _turned(self) -> Array:
+        """Return how the hand is turned from where it is comfortable `(3,)` [rad]."""
+        return to_rotvec(multiply(self.pose.quat, conjugate(self.home.quat)))
 
     def _from_home(self) -> float:
-        turned = float(np.linalg.norm(to_rotvec(multiply(self.pose.quat, conjugate(self.home.quat)))))
+        turned = float(np.linalg.norm(self._turned()))
         return max(float(np.linalg.norm(self.pose.pos - self.home.pos)), 0.1 * turned)
 
-    def _return(self, now: float, seen: Seen) -> None:
-        """Let go and bring the hand back to the middle of its room."""
+    def _return(self, now: float, seen: Seen, turn: Array) -> None:
+        """Let go and bring the hand back to the middle of its room; who has far to turn winds up for it."""
         self.squeezing = self.precision = False
-        distance = float(np.linalg.norm(self.pose.pos - self.home.pos))
-        begin = now + 0.1
-        self._stroke = _Stroke(
-            self.pose, self.home, begin, STROKE_CONSTANT + distance / SPEED, False, seen.tool, 0.0
-        )
+        far = float(np.linalg.norm(turn))
+        back = -MOST_TURN * turn / far if far > MOST_TURN / 2 else np.zeros(3)
+        home = Pose(self.home.pos, multiply(from_rotvec(back), self.home.quat))
+        distance = float(np.linalg.norm(self.pose.pos - home.pos))
+        angle = float(np.linalg.norm(to_rotvec(multiply(self.pose.quat, conjugate(home.quat)))))
+        begin, duration = now + 0.1, STROKE_CONSTANT + max(distance / SPEED, angle / (2.0 * TURN_SPEED))
+        self._stroke = _Stroke(self.pose, home, begin, duration, False, seen.tool, 0.0)
+
+
+def _room(start: Array, wanted: Array, radius: float) -> float:
+    """Return the share of a wanted motion `(3,)` from `start` after which it leaves a ball around 0."""
+    a, b, c = float(wanted @ wanted), float(start @ wanted), float(start @ start) - radius * radius
+    if a < 1e-12:
+        return 1.0
+    return float((-b + np.sqrt(max(0.0, b * b - a * c))) / a)
 
 
 def _moved(before: Pose, after: Pose) -> float:

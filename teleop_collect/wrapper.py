@@ -88,12 +88,14 @@ class TeleopWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
         """Show the operator the scene."""
         arms = self.task.arms()
         goals = {arm.hand: goal for arm in arms if (goal := arm.goal()) is not None}
+        asked = {"goal_tolerance": self.task.goal_tolerance} if hasattr(self.task, "goal_tolerance") else {}
         self.device.see(
             OperatorView(
                 time=self.clock(),
                 tools={arm.hand: arm.tool() for arm in arms},
                 goals=goals,
                 goal_has_orientation=bool(getattr(self.task, "goal_orientation", False)),
+                **asked,
                 success=self._success,
                 episode=self._episode,
             )

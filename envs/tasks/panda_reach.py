@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bunraku.control.kinematics import ArmKinematics
 from bunraku.device import HandName
-from bunraku.envs.arm_control import ArmControl, ControlMode, arm_rates, check_control_mode
+from bunraku.envs.arm_control import ArmControl, ControlMode, arm_rates, check_control_mode, tool_gains
 from bunraku.envs.options import check_choice, check_known, check_positive, unit_quaternions, vector_option
 from bunraku.envs.scene import add_goal, add_wrist_camera, table_scene
 from bunraku.geometry import Array, angle_between, from_rotvec, multiply, normalize, rotate
@@ -71,7 +71,7 @@ class PandaReach:
         `goal_orientation=True`). The episode goes on after success, unless `terminate_on_success=True`.
 
     Action Space:
-        A box of [-1, 1]; see `bunraku.envs.arm_control` for the four control modes and their physical ranges.
+        A box of [-1, 1]; see `bunraku.envs.arm_control` for the control modes and their physical ranges.
         Two arms: the left one's part comes first.
 
     Observation Space:
@@ -120,15 +120,18 @@ class PandaReach:
         angle_threshold: float = 0.1,
         terminate_on_success: bool = False,
         robot_model: Literal["primitives", "menagerie"] = "primitives",
+        stiffness: Sequence[float] | None = None,
+        damping_ratio: Sequence[float] | None = None,
     ) -> None:
         """Build the model.
 
         Args:
-            control_mode: What an action means: `ee_delta_pos`, `ee_delta_pose`, `joint_delta` or `joint_pos`.
+            control_mode: What an action means: `ee_delta_pos`, `ee_delta_pose`, `joint_delta`, `joint_pos` or
+                `osc` (torques; needs the `control` extra).
             gripper: Whether the fingers move; adds the last component of an arm's action.
             control_freq: Steps per simulated second [Hz], up to 200 and more.
             ik_freq: Inverse-kinematics ticks per second [Hz]; by default five per step, at most 250 Hz; joint
-                modes need none.
+                modes need none; `osc` computes torques as often, by default at every step of physics.
             reward_type: `sparse` or `dense`.
             success_threshold: Distance [m] that counts as reached.
             goal_orientation: Whether the goal's orientation counts too.
@@ -136,6 +139,8 @@ class PandaReach:
             terminate_on_success: Whether reaching the goal ends the episode.
             robot_model: Our own model from primitives, or MuJoCo Menagerie's meshes (needs the `robots`
                 extra).
+            stiffness: With `osc`, the tool's along and about world x, y, z (6) [N/m, N m/rad].
+            damping_ratio: With `osc`, share of critical damping of each (6).
 
         Raises:
             ValueError: If an option is out of range; the message names it.
@@ -150,6 +155,7 @@ class PandaReach:
         self.success_threshold, self.angle_threshold = success_threshold, angle_threshold
         self.terminate_on_success = terminate_on_success
         self._goal_size = 7 if goal_orientation else 3
+        self._tool_gains = tool_gains(control_mode, stiffness, damping_ratio)
         self._controls = self._make_controls(control_mode, gripper)
         self.model = self._build(robot_model)
         self._mocap = [int(self.model.body(f"{p.hand}_goal").mocapid[0]) for p in self.places]
@@ -174,6 +180,7 @@ class PandaReach:
                 action_start=action,
                 userdata_start=userdata,
                 goal_body=f"{place.hand}_goal",
+                tool_gains=self._tool_gains,
             )
             action += control.size
             userdata += control.userdata_size
@@ -189,6 +196,7 @@ class PandaReach:
                 prefix=f"{place.hand}_",
                 pos=place.base_pos,
                 gripper=control.has_gripper,
+                torque=control.torques,
                 source=source,
             )
             add_goal(

@@ -153,6 +153,8 @@ class OperatorView:
     """The goal of each hand's tool."""
     goal_has_orientation: bool = False
     """Whether the goal's orientation counts."""
+    goal_tolerance: tuple[float, float] = (0.004, 0.03)
+    """How near the goal a tool is brought: [m] and [rad]."""
     success: bool = False
     """Whether the task says that it is done."""
     episode: int = 0

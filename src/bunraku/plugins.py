@@ -37,11 +37,12 @@ class Group:
 
 DEVICES = Group("device", "bunraku.teleop_collect.devices", "bunraku.devices", "DEVICE")
 ROBOTS = Group("robot", "bunraku.robots", "bunraku.robots", "ROBOT")
+EXPORTERS = Group("export format", "bunraku.teleop_collect.exporters", "bunraku.exporters", "EXPORTER")
 MOTION_SOURCES = Group("motion source", "bunraku.retarget.sources", "bunraku.motion_sources", "SOURCE")
 MOTION_EXPORTERS = Group(
     "motion format", "bunraku.retarget.exporters", "bunraku.motion_exporters", "EXPORTER"
 )
-EXPORTERS = Group("export format", "bunraku.teleop_collect.exporters", "bunraku.exporters", "EXPORTER")
+IMPORTERS = Group("import format", "bunraku.teleop_collect.importers", "bunraku.importers", "IMPORTER")
 TASKS = Group("environment", "bunraku.envs.tasks", "bunraku.tasks", "TASK")
 
 

@@ -8,6 +8,8 @@ ENVIRONMENTS: dict[str, tuple[str, int]] = {
     "PandaReach": ("panda_reach", 100),
     "DualPandaReach": ("dual_panda_reach", 200),
     "H1Imitation": ("h1_imitation", 500),
+    "ScrewDriving": ("screw_driving", 400),
+    "PlanarWholeBody": ("planar_whole_body", 250),
 }
 """Short name: the task's file in `bunraku.envs.tasks`, and the default step limit of an episode."""
 

@@ -73,6 +73,7 @@ class RobotSpec:
         pos: tuple[float, float, float] = (0.0, 0.0, 0.0),
         quat: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0),
         gripper: bool = True,
+        torque: bool = False,
         source: Callable[[], mujoco.MjSpec] | None = None,
     ) -> None:
         """Place the robot in a scene, with its actuators.
@@ -83,6 +84,8 @@ class RobotSpec:
             pos: Position of the base in the world [m].
             quat: Orientation of the base in the world (w, x, y, z).
             gripper: Whether the fingers move. If not, they are fixed open and cost nothing to simulate.
+            torque: Whether the arm's actuators are motors, whose `ctrl` is the torque [N m]; by default they hold
+                positions [rad].
             source: Builds the bare robot; `load` by default, a meshed model as an option.
         """
         import mujoco
@@ -98,16 +101,18 @@ class RobotSpec:
                 finger.pos = finger.pos + rotate(finger.quat, joint.axis * self.gripper_range[1])
                 robot.delete(joint)
         for i, name in enumerate(self.joints):
-            robot.add_actuator(
+            limit = self.force_limit[i]
+            actuator = robot.add_actuator(
                 name=name,
                 target=name,
                 trntype=mujoco.mjtTrn.mjTRN_JOINT,
-                gainprm=[self.stiffness[i]] + [0.0] * 9,
-                biastype=mujoco.mjtBias.mjBIAS_AFFINE,
-                biasprm=[0.0, -self.stiffness[i], -self.damping[i]] + [0.0] * 7,
                 forcelimited=True,
-                forcerange=[-self.force_limit[i], self.force_limit[i]],
+                forcerange=[-limit, limit],
             )
+            if not torque:
+                actuator.gainprm = [self.stiffness[i]] + [0.0] * 9
+                actuator.biastype = mujoco.mjtBias.mjBIAS_AFFINE
+                actuator.biasprm = [0.0, -self.stiffness[i], -self.damping[i]] + [0.0] * 7
         if gripper:
             # after the arm's, so that an arm's actuators are the first in its block with and without gripper
             _add_gripper_actuator(robot, self)

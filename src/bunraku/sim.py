@@ -83,10 +83,14 @@ class SingleSim:
         """Make the data of a model at its default state."""
         self.model = model
         self.data = mujoco.MjData(model)
+        # the second half of a step that MuJoCo offers on its own is Euler's: Runge-Kutta has no halves
+        self._halves = int(model.opt.integrator) != int(mujoco.mjtIntegrator.mjINT_RK4)
         self._ready = False
         self.forward()
 
     def __getattr__(self, name: str) -> Array:
+        if name == "data":  # a sim under construction, or being copied
+            raise AttributeError(name)
         array = getattr(self.data, name)
         setattr(self, name, array)
         return array
@@ -97,7 +101,7 @@ class SingleSim:
 
     def step(self, nstep: int, *, last: bool) -> None:
         """Advance by `nstep` substeps; with `last`, bring positions and velocities up to date afterwards."""
-        if self._ready:
+        if self._ready and self._halves:
             # the last call left the first half of this substep done
             mujoco.mj_step2(self.model, self.data)
             nstep -= 1

@@ -1,7 +1,8 @@
 """A simulated operator: hands that look at the screen and move, through the same path as a person's.
 
-It is a device like any other. It samples at 90 Hz in the Y-up frame of a headset, on whatever clock it is given:
-with simulated time it runs as fast as the computer can. Everything is drawn from its seed.
+It is a device like any other. It samples at 90 Hz, on whatever clock it is given: with simulated time it runs as
+fast as the computer can. Everything is drawn from its seed. With `style="hand"` it holds two controllers, in the Y-up
+frame of a headset; with `style="mouse"` it has a hand on a 3D mouse.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from bunraku.errors import UnknownNameError
 from bunraku.geometry import Y_UP_TO_Z_UP, Pose, change_frame
 from bunraku.teleop_collect.clutch import PRECISION, SCALE
 from bunraku.teleop_collect.faults import Faults, FaultyTracker
+from bunraku.teleop_collect.simulated_cap import SimulatedCap
 from bunraku.teleop_collect.simulated_hand import REACTION, Seen, SimulatedHand
 
 SAMPLE_FREQ = 90.0
@@ -46,6 +48,7 @@ class Scripted:
         faults: str | Faults = "noise",
         scale: float = SCALE,
         precision: float = PRECISION,
+        style: Literal["hand", "mouse"] = "hand",
     ) -> None:
         """Set up the operator.
 
@@ -56,16 +59,25 @@ class Scripted:
                 a `Faults`.
             scale: Tool motion per hand motion that the operator is used to.
             precision: Factor on it while precision is held.
+            style: `hand` for tracked controllers, `mouse` for a 3D mouse, whose only faults are trembling fingers and
+                axes that leak into each other.
 
         Raises:
-            UnknownNameError: If `faults` is not known.
+            UnknownNameError: If `faults` or `style` is not known.
         """
+        if style not in ("hand", "mouse"):
+            raise UnknownNameError("style", style, ("hand", "mouse"))
         if isinstance(faults, str) and faults not in FAULT_SETS:
             raise UnknownNameError("faults", faults, FAULT_SETS)
         self._clock = clock
         self._faults = FAULT_SETS[faults] if isinstance(faults, str) else faults
         rng = np.random.default_rng(seed)
         self._hands = {hand: SimulatedHand(_HOMES[hand], scale, precision, rng.spawn(1)[0]) for hand in HANDS}
+        self._caps: dict[HandName, SimulatedCap] = {}
+        if style == "mouse":
+            self.frame = "z_up"
+            trembling = self._faults != Faults.none()
+            self._caps = {hand: SimulatedCap(scale, precision, trembling, rng.spawn(1)[0]) for hand in HANDS}
         self._trackers = {hand: FaultyTracker(self._faults, rng.spawn(1)[0]) for hand in HANDS}
         self._views: deque[OperatorView] = deque(maxlen=256)
         self._episode = -1
@@ -93,6 +105,8 @@ class Scripted:
             self._views.clear()
             for hand in HANDS:
                 self._hands[hand].begin_episode(view.time)
+                if self._caps:
+                    self._caps[hand].begin_episode(view.time)
                 self._trackers[hand].begin_episode()
         self._views.append(view)
 
@@ -124,10 +138,11 @@ class Scripted:
     def _advance(self, now: float) -> None:
         view = self._seen_at(now - REACTION)
         for hand in HANDS:
-            body = self._hands[hand]
+            body = self._caps[hand] if self._caps else self._hands[hand]
             if view is not None and hand in view.tools and hand in view.goals:
-                body.advance(now, Seen(view.tools[hand], view.goals[hand], view.goal_has_orientation))
-            self._newest[hand] = self._measure(hand, now)
+                turn, tolerance = view.goal_has_orientation, view.goal_tolerance
+                body.advance(now, Seen(view.tools[hand], view.goals[hand], turn, tolerance))
+            self._newest[hand] = self._push(hand, now) if self._caps else self._measure(hand, now)
 
     def _seen_at(self, time: float) -> OperatorView | None:
         """Return the newest view that is old enough to have been taken in."""
@@ -151,6 +166,18 @@ class Scripted:
             squeeze=float(grips),
             buttons=buttons,
             source=f"scripted-{hand}",
+        )
+
+    def _push(self, hand: HandName, now: float) -> HandState:
+        """Return the sample of a hand on a 3D mouse."""
+        cap = self._caps[hand]
+        driving = cap.driving(now)
+        down = {"trigger": driving, "thumbstick": cap.precision and driving}
+        buttons = frozenset(name for name, held in down.items() if held)
+        before = self._newest[hand].buttons if hand in self._newest else frozenset()
+        self._pressed[hand] |= buttons - before
+        return HandState(
+            time=now, pose=cap.pose, trigger=float(driving), buttons=buttons, source=f"scripted-mouse-{hand}"
         )
 
     def rumble(self, hand: HandName, strength: float, seconds: float) -> None:

@@ -1,7 +1,8 @@
-"""robomimic's HDF5 (`demos.hdf5`): what its `SequenceDataset` reads, and nothing else of ours.
+"""robomimic's HDF5 (`demos.hdf5`): what its `SequenceDataset` reads.
 
 Recorded files have this layout already; the export adds rendered images, leaves our streams out, and keeps the
-filter lists. Layout as robomimic's own reader takes it, 0.3 to 0.5.
+filter lists. The last state, label and seed go along, which robomimic does not look at, so that the way back
+replays bit for bit. Layout as robomimic's own reader takes it, 0.3 to 0.5.
 """
 
 from __future__ import annotations
@@ -39,11 +40,16 @@ class Robomimic:
                 group["rewards"] = episode.rewards
                 group["dones"] = done_flags(episode)
                 group["states"] = episode.states[:-1]
+                group["final_state"] = episode.states[-1]
                 for key, array in episode.observations.items():
                     for part, rows in (("obs", array[:-1]), ("next_obs", array[1:])):
                         image = {"chunks": (1, *rows.shape[1:]), "compression": "gzip", "compression_opts": 1}
                         group.create_dataset(f"{part}/{key}", data=rows, **(image if rows.ndim == 4 else {}))
                 group.attrs["num_samples"] = len(episode)
+                group.attrs["label"], group.attrs["success"] = episode.label, episode.label == "success"
+                seed = episode.meta.get("seed")
+                if isinstance(seed, int) and -(2**63) <= seed < 2**63:
+                    group.attrs["seed"] = seed
                 group.attrs["model_file"] = str(episode.meta.get("mjcf", ""))
                 total += len(episode)
             data.attrs["total"] = total

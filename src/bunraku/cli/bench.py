@@ -25,7 +25,7 @@ class Args:
     """Options of `bench`."""
 
     name: Annotated[str, tyro.conf.Positional]
-    """The benchmark: ik, tick, single-env, vector-env, startup."""
+    """The benchmark: a file of the folder benchmarks/, such as ik, tick, single-env, vector-env, startup."""
     repeats: int | None = None
     """Rounds; each benchmark has its own default."""
     json: bool = False

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from bunraku.cli.dataset_edit import Delete, Filter, Merge, Relabel, Resample, Split, Trim
-from bunraku.cli.dataset_exchange import Export
-from bunraku.cli.dataset_inspect import Info, Validate
+from bunraku.cli.dataset_exchange import Export, Import
+from bunraku.cli.dataset_inspect import Info, Report, Validate
 
-Args = Info | Validate | Merge | Split | Filter | Trim | Resample | Relabel | Delete | Export
+Args = (
+    Info | Validate | Report | Merge | Split | Filter | Trim | Resample | Relabel | Delete | Export | Import
+)
 """The subcommands; each is the dataclass of its options, with a method `run`."""
 
 

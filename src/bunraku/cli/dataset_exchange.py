@@ -1,10 +1,10 @@
-"""`bunraku dataset export`: into other projects' formats."""
+"""`bunraku dataset export` and `import`: into and out of other projects' formats."""
 
 from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -74,4 +74,53 @@ class Export:
         if self.json:
             report = {"format": self.to, "path": str(self.out), "episodes": episodes, "frames": frames}
             sys.stdout.write(json.dumps(report) + "\n")
+        return EXIT_OK
+
+
+@dataclass(frozen=True, kw_only=True)
+class Import:
+    """Read another project's dataset into a file of ours: robomimic, lerobot, minari."""
+
+    source: Annotated[Path, tyro.conf.Positional]
+    """The folder, or a zip or tar archive of it."""
+    from_: Annotated[str, tyro.conf.arg(name="from")]
+    """The format."""
+    out: Path
+    """The new file."""
+    env: str = ""
+    """Id of the environment, where the dataset names another or none."""
+    hz: float | None = None
+    """Rows per second, where the dataset does not say."""
+    force: bool = False
+    """Replace an existing file."""
+    json: bool = False
+    """Print one JSON object on stdout."""
+
+    def run(self) -> int:
+        """Import."""
+        from bunraku.dataset.importing import import_from
+        from bunraku.plugins import IMPORTERS, load
+
+        importer = load(IMPORTERS, self.from_)
+        if self.hz is not None and self.hz <= 0.0:
+            raise BunrakuError(f"--hz must be over 0, got {self.hz:g}")
+        with Progress(f"importing from {self.from_}", 0, "episodes") as progress:
+            report = import_from(
+                self.source,
+                self.from_,
+                importer,
+                self.out,
+                env_id=self.env,
+                hz=self.hz,
+                force=self.force,
+                told=progress.advance_of,
+            )
+        say(f"{self.out}: {report.episodes} episodes, {report.frames} frames from {self.from_}")
+        say(f"not in {self.from_}: {'; '.join(report.missing)}")
+        for note in report.notes:
+            say(note)
+        if self.json:
+            sys.stdout.write(
+                json.dumps({"format": self.from_, "path": str(self.out), **asdict(report)}) + "\n"
+            )
         return EXIT_OK

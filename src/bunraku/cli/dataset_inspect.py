@@ -1,4 +1,4 @@
-"""`bunraku dataset info` and `validate`."""
+"""`bunraku dataset info`, `validate` and `report`."""
 
 from __future__ import annotations
 
@@ -103,3 +103,46 @@ class Validate:
         if self.json:
             sys.stdout.write(json.dumps(report) + "\n")
         return EXIT_OK if self.out is not None or not errors else EXIT_CHECK_FAILED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """Write a page that shows what a file holds: pictures, plots, measures, outliers."""
+
+    file: Annotated[Path, tyro.conf.Positional]
+    """The demonstration file."""
+    out: Path
+    """The new folder."""
+    camera: tuple[str, ...] = ()
+    """Cameras to render where no images were recorded; the model's first by default."""
+    limit: int = 100
+    """Episodes with a section of their own."""
+    force: bool = False
+    """Replace an existing folder."""
+    json: bool = False
+    """Print one JSON object on stdout."""
+
+    def run(self) -> int:
+        """Write the page."""
+        from bunraku.dataset.report import write_report
+        from bunraku.episode.reader import EpisodeFile
+
+        with EpisodeFile(self.file) as file:
+            count = min(len(file), self.limit)
+        with Progress("reporting", count, "episodes") as progress:
+            written = write_report(
+                self.file,
+                self.out,
+                cameras=self.camera,
+                limit=self.limit,
+                force=self.force,
+                told=progress.advance,
+            )
+        say(
+            f"{written.path}: {written.shown} of {written.episodes} episodes, {len(written.outliers)} stand out"
+        )
+        if written.note:
+            say(f"no pictures: {written.note}")
+        if self.json:
+            sys.stdout.write(json.dumps(asdict(written)) + "\n")
+        return EXIT_OK

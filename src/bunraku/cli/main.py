@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from bunraku.errors import BunrakuError, did_you_mean
@@ -17,7 +20,9 @@ COMMANDS: dict[str, str] = {
     "replay": "show recorded episodes in the viewer",
     "dataset": "sum up, check, edit, export and import files of demonstrations",
     "render": "render recorded episodes to a video",
+    "screw": "play an arm that drives a screw, and check it against MuJoCo",
     "bench": "measure speed against a named peer, in one run",
+    "wbc": "solve and check the planar whole-body control problem",
     "robots": "list the humanoids, or describe a new one by reading its model",
     "calibrate": "find out which way the operator faces, and save it in a profile",
 }
@@ -31,7 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run `bunraku <command> ...`; return the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(_overview())  # noqa: T201
+        with suppress(BrokenPipeError):
+            print(_overview(), flush=True)  # noqa: T201
         return EXIT_OK if arguments else EXIT_WRONG_INPUT
     if arguments[0] == "--version":
         from importlib.metadata import version
@@ -70,15 +76,20 @@ def run_command(name: str, arguments: Sequence[str], prog: str) -> int:
         if debug:
             raise
         return _fail(str(error))
+    except BrokenPipeError:
+        # the reader of our output has gone; there is nobody to tell
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_OK
     except (ValueError, OSError) as error:
         # what a constructor deeper down refuses, or the operating system does
         if debug:
             raise
         return _fail(str(error) or type(error).__name__)
-    except BrokenPipeError:
-        # the reader of our output has gone; there is nobody to tell
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_OK
+    except RuntimeError as error:
+        # mujoco refuses to be imported with it
+        if debug or "MUJOCO_GL" not in str(error):
+            raise
+        return _fail(f"{error}; unset it, or set it to egl, osmesa or glfw")
     except KeyboardInterrupt:
         if debug:
             raise
@@ -89,13 +100,33 @@ def run_command(name: str, arguments: Sequence[str], prog: str) -> int:
 def _parse(args_type: Callable[..., Any], arguments: Sequence[str], prog: str, description: str) -> Any:
     import tyro
 
-    return tyro.cli(
-        args_type,
-        args=list(arguments),
-        prog=prog,
-        description=description,
-        config=(tyro.conf.OmitArgPrefixes,),
-    )
+    told = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(told):
+            return tyro.cli(
+                args_type,
+                args=list(arguments),
+                prog=prog,
+                description=description,
+                config=(tyro.conf.OmitArgPrefixes,),
+            )
+    except SystemExit as end:
+        if not end.code:
+            raise
+        raise BunrakuError(f"{_unboxed(told.getvalue())}; see {prog} --help") from None
+
+
+def _unboxed(text: str) -> str:
+    """Return what a box of tyro's says first, in one line: what is wrong, without the help that follows."""
+    words: list[str] = []
+    for line in text.splitlines():
+        inside = line.strip().strip("│╭╮╰╯").strip()
+        if line.lstrip().startswith("╭") or not inside:
+            continue
+        if inside.startswith(("───", "Got errors", "For full helptext")):
+            break
+        words += inside.split()
+    return " ".join(words)
 
 
 def _overview() -> str:
@@ -118,7 +149,9 @@ def _overview() -> str:
 
 def say(message: str) -> None:
     """Tell a person something: one line on stderr."""
-    print(message, file=sys.stderr, flush=True)  # noqa: T201
+    # a closed terminal refuses to be written to, and nothing that is being kept may fail for that
+    with suppress(OSError):
+        print(message, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def _fail(message: str) -> int:

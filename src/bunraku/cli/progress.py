@@ -61,3 +61,10 @@ class Progress:
                 f"{self._what}: {self._done}/{self._total} {self._unit}, {rate:.1f}/s, {left:.0f} s left\n"
             )
             sys.stderr.flush()
+
+    def advance_of(self, total: int) -> None:
+        """Count one more unit of a total that is known only now."""
+        self._total = total
+        if self._bar is not None:
+            self._bar.update(self._task, total=total)
+        self.advance()

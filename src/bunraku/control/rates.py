@@ -26,23 +26,24 @@ class Rates:
     """Physics substeps per tick."""
 
     @classmethod
-    def make(cls, control_freq: float, ik_freq: float) -> Rates:
+    def make(cls, control_freq: float, ik_freq: float, physics_freq: float = PHYSICS_FREQ) -> Rates:
         """Choose whole numbers of ticks and substeps.
 
         Args:
-            control_freq: Environment steps per second [Hz], 1 to 500.
+            control_freq: Environment steps per second [Hz], 1 to `physics_freq`.
             ik_freq: Wanted ticks of the inverse kinematics per second [Hz]; the nearest that fits is taken.
+            physics_freq: Physics runs at least this often [Hz].
 
         Raises:
             ValueError: If a frequency is out of range.
         """
-        if not 1.0 <= control_freq <= PHYSICS_FREQ:
-            raise ValueError(f"control_freq must be between 1 and {PHYSICS_FREQ:g} Hz, got {control_freq}")
-        if not control_freq <= ik_freq <= PHYSICS_FREQ:
+        if not 1.0 <= control_freq <= physics_freq:
+            raise ValueError(f"control_freq must be between 1 and {physics_freq:g} Hz, got {control_freq}")
+        if not control_freq <= ik_freq <= physics_freq:
             raise ValueError(
-                f"ik_freq must be between control_freq ({control_freq:g}) and {PHYSICS_FREQ:g} Hz, got {ik_freq}"
+                f"ik_freq must be between control_freq ({control_freq:g}) and {physics_freq:g} Hz, got {ik_freq}"
             )
-        total = math.ceil(PHYSICS_FREQ / control_freq - 1e-9)
+        total = math.ceil(physics_freq / control_freq - 1e-9)
         wanted = ik_freq / control_freq
         ticks = min((d for d in range(1, total + 1) if total % d == 0), key=lambda d: abs(d - wanted))
         return cls(float(control_freq), ticks, total // ticks)

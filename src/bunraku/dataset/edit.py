@@ -177,7 +177,7 @@ def trim(
     """
     removed, idle = 0, []
     with EpisodeFile(path) as file, NewFile(out, file, force=force) as new:
-        freq = _rate(file)
+        freq = file.control_freq
         for name in file.names():
             group = file.group(name)
             first, stop = _busy(group, keep)
@@ -228,7 +228,7 @@ def resample(
     """
     left_over = 0
     with EpisodeFile(path) as file:
-        old, every = _rate(file), _divisor(file, hz)
+        old, every = file.control_freq, _divisor(file, hz)
         size = int(json.loads(to_json(file.signature)).get("actions", "0").split("x")[0])
         how = actions or _how(file, size)
         _check_how(how, size)
@@ -259,17 +259,8 @@ def _identity(file: EpisodeFile) -> dict[str, Any]:
     return flat | {f"shape of {key}": shape for key, shape in file.signature.items()}
 
 
-def _rate(file: EpisodeFile) -> float:
-    rate = file.info.get("control_freq", file.env_kwargs.get("control_freq"))
-    if rate is None:
-        raise BunrakuError(
-            f"{file.path} does not say its control rate (control_freq in env_kwargs), which this needs"
-        )
-    return float(rate)
-
-
 def _divisor(file: EpisodeFile, hz: float) -> int:
-    rate = _rate(file)
+    rate = file.control_freq
     every = rate / hz if hz > 0.0 else 0.0
     if every < 1.0 or abs(every - round(every)) > 1e-9:
         possible = ", ".join(f"{rate / n:g}" for n in range(1, 9))

@@ -87,15 +87,8 @@ class Source:
 
     @property
     def fps(self) -> float:
-        """Rows per second.
-
-        Raises:
-            BunrakuError: The file does not say.
-        """
-        rate = self.file.info.get("control_freq", self.file.env_kwargs.get("control_freq"))
-        if rate is None:
-            raise BunrakuError(f"{self.file.path} does not say its control rate (control_freq in env_kwargs)")
-        return float(rate)
+        """Rows per second; raises BunrakuError where the file does not say."""
+        return self.file.control_freq
 
     @property
     def task(self) -> str:

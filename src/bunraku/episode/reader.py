@@ -107,6 +107,20 @@ class EpisodeFile:
         return self._json_attr("info")
 
     @property
+    def control_freq(self) -> float:
+        """Rows per simulated second [Hz].
+
+        Raises:
+            BunrakuError: The file does not say.
+        """
+        rate = self.info.get("control_freq", self.env_kwargs.get("control_freq"))
+        if not isinstance(rate, int | float) or rate <= 0:
+            raise BunrakuError(
+                f"{self.path} does not say its control rate (control_freq in env_kwargs), which this needs"
+            )
+        return float(rate)
+
+    @property
     def versions(self) -> dict[str, str]:
         """Library versions when the file was begun."""
         return self._json_attr("versions")

@@ -129,7 +129,12 @@ class EpisodeScene:
             self._renderer = None
 
     def images(
-        self, episode: Episode, cameras: Sequence[str], *, last: bool = False
+        self,
+        episode: Episode,
+        cameras: Sequence[str],
+        *,
+        last: bool = False,
+        rows: Sequence[int] | None = None,
     ) -> Iterator[tuple[int, str, Frame]]:
         """Yield row, camera and image `(height, width, 3)` for each of the T rows and each camera.
 
@@ -137,9 +142,10 @@ class EpisodeScene:
             episode: The episode.
             cameras: Names of cameras.
             last: Whether to go on to the state after the last action.
+            rows: Rows to show instead of all; T is the state after the last action.
         """
         model, renderer = self._prepare(episode)
-        known = [model.camera(i).name for i in range(model.ncam)]
+        known = self.cameras(episode)
         for camera in cameras:
             if camera not in known:
                 raise UnknownNameError("camera", camera, known)
@@ -150,11 +156,16 @@ class EpisodeScene:
                 "recorded with another MuJoCo, install that version"
             )
         data = mujoco.MjData(model)
-        for row, state in enumerate(episode.states if last else episode.states[:-1]):
-            _show(model, data, state)
+        for row in range(len(episode) + last) if rows is None else rows:
+            _show(model, data, episode.states[row])
             for camera in cameras:
                 renderer.update_scene(data, camera=camera)
                 yield row, camera, renderer.render()
+
+    def cameras(self, episode: Episode) -> list[str]:
+        """Return the names of the cameras of an episode's model."""
+        model, _ = self._prepare(episode)
+        return [model.camera(i).name for i in range(model.ncam)]
 
     def observed(self, episode: Episode, cameras: Sequence[str]) -> dict[str, Frame]:
         """Return images `(T + 1, height, width, 3)` by camera, one for each of the observations."""

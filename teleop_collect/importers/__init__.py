@@ -1,0 +1,1 @@
+"""One file per format that demonstrations are imported from; the file's name is the format's."""
