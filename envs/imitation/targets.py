@@ -1,6 +1,6 @@
 """Targets relative to the anchor: where the robot goes and heads is forgiven, how high it is not.
 
-Source: section 3.3 of the motion-tracking literature that BeyondMimic (Liao et al., 2025) describes.
+The form is that of BeyondMimic (Liao et al., 2025).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def anchor_relative(
 
 
 def in_anchor_frame(pos: Array, quat: Array, anchor_pos: Array, anchor_quat: Array) -> tuple[Array, Array]:
-    """Return positions `(..., B, 3)` and orientations `(..., B, 4)` in the frame of an anchor `(..., 3)`, `(..., 4)`."""
+    """Return positions `(..., B, 3)` and orientations `(..., B, 4)` in the frame of an anchor."""
     world_to_anchor = conjugate(anchor_quat)[..., None, :]
     return rotate(world_to_anchor, pos - anchor_pos[..., None, :]), multiply(world_to_anchor, quat)
 
