@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import mujoco
@@ -9,14 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bunraku.errors import BunrakuError, UnknownNameError
+from bunraku.geometry import Array
 from bunraku.gl import has_display, make_renderer
+
+Decorate = Callable[[Any, Array], None]
 
 
 class CameraRenderer:
     """Renders one camera of a model; opens GL only when it first renders."""
 
     def __init__(
-        self, model: mujoco.MjModel, camera: str, width: int, height: int, render_mode: str | None
+        self,
+        model: mujoco.MjModel,
+        camera: str,
+        width: int,
+        height: int,
+        render_mode: str | None,
+        decorate: Decorate | None = None,
     ) -> None:
         """Remember what to render.
 
@@ -26,6 +36,7 @@ class CameraRenderer:
             width: Width of the image [pixels].
             height: Height of the image [pixels].
             render_mode: `rgb_array`, `depth_array`, `human` or None.
+            decorate: Adds shapes to every picture of a simulation: `decorate(scene, userdata)`.
 
         Raises:
             UnknownNameError: If the model has no such camera.
@@ -37,6 +48,7 @@ class CameraRenderer:
         if width < 1 or height < 1:
             raise ValueError(f"image size must be positive, got {width}x{height}")
         self._model, self._camera, self._size, self._mode = model, camera, (width, height), render_mode
+        self._decorate = decorate
         self._renderer: mujoco.Renderer | None = None
         self._window: Any = None
 
@@ -58,6 +70,8 @@ class CameraRenderer:
             if self._mode == "depth_array":
                 self._renderer.enable_depth_rendering()
         self._renderer.update_scene(data, camera=self._camera)
+        if self._decorate is not None:
+            self._decorate(self._renderer.scene, data.userdata)
         return np.array(self._renderer.render())
 
     def _show(self, data: mujoco.MjData) -> None:
@@ -71,6 +85,10 @@ class CameraRenderer:
                 self._model, data, show_left_ui=False, show_right_ui=False
             )
         if self._window.is_running():
+            if self._decorate is not None:
+                with self._window.lock():
+                    self._window.user_scn.ngeom = 0
+                    self._decorate(self._window.user_scn, data.userdata)
             self._window.sync()
 
     def close(self) -> None:

@@ -71,10 +71,14 @@ class TaskEnv(gymnasium.Env[dict[str, NDArray[Any]], NDArray[np.float32]]):
         self.task.bind(self.sim)
         self._initial = self.sim.state
         self._ticks, self._substeps = self.task.rates.ticks, self.task.rates.substeps
-        self._renderer = CameraRenderer(self.task.model, camera, width, height, render_mode)
-        # only of a task that has something to note after a step, or to tell beside success
+        decorate = getattr(self.task, "decorate", None)
+        self._renderer = CameraRenderer(self.task.model, camera, width, height, render_mode, decorate)
+        # only of a task that has something to note after a step, to tell beside success, ends of its own, or a model
+        # that differs between episodes
         self._finish = getattr(self.task, "finish", None)
         self._report = getattr(self.task, "report", None)
+        self._truncated = getattr(self.task, "truncated", None)
+        self._restored = getattr(self.task, "restored", None)
         if hasattr(self.task, "compute_reward"):
             # only of a task with goals: trainers take an environment that has `compute_reward` for a goal environment
             self.compute_reward = self._compute_reward
@@ -103,6 +107,9 @@ class TaskEnv(gymnasium.Env[dict[str, NDArray[Any]], NDArray[np.float32]]):
     def set_state(self, state: Array) -> None:
         """Set the integration state `(D,)`, as `state` gave it, and bring derived fields up to date."""
         self.sim.set_state(state)
+        if self._restored is not None:
+            self._restored()
+            self.sim.forward()
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -154,7 +161,8 @@ class TaskEnv(gymnasium.Env[dict[str, NDArray[Any]], NDArray[np.float32]]):
             terminated = True
         if self.render_mode == "human":
             self.render()
-        return observation, float(task.reward(observation, success)), terminated, False, info
+        truncated = self._truncated is not None and bool(self._truncated())
+        return observation, float(task.reward(observation, success)), terminated, truncated, info
 
     def render(self) -> NDArray[Any] | None:
         """Return an image of the camera, or show it, as `render_mode` says."""

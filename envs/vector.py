@@ -96,10 +96,14 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._limit, self._nthread = max_episode_steps, nthread
-        # only of a task that has something to note after a step, or to tell beside success
+        # only of a task that has something to note after a step, to tell beside success, ends of its own, or a model
+        # that differs between episodes
         self._finish = getattr(self.task, "finish", None)
         self._report = getattr(self.task, "report", dict)
-        self._renderer = CameraRenderer(self.task.model, camera, width, height, render_mode)
+        self._truncated = getattr(self.task, "truncated", None)
+        self._restored = getattr(self.task, "restored", None)
+        decorate = getattr(self.task, "decorate", None)
+        self._renderer = CameraRenderer(self.task.model, camera, width, height, render_mode, decorate)
         self._sim: BatchSim | None = None
         self._generators: list[np.random.Generator] = []
         self._elapsed = np.zeros(num_envs, dtype=np.int64)
@@ -129,6 +133,8 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
     def set_state(self, states: Array) -> None:
         """Set the integration states `(num_envs, D)` and bring derived fields up to date."""
         self.sim.state[...] = states
+        if self._restored is not None:
+            self._restored()
         self.sim.forward(None)
 
     def reset(
@@ -218,6 +224,8 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         reward = np.asarray(task.reward(observation, success), dtype=np.float64)
         terminated = (task.terminated(success) | unstable) & ~restart
         truncated = np.zeros_like(terminated) if self._limit is None else self._elapsed >= self._limit
+        if self._truncated is not None:
+            truncated |= self._truncated() & ~restart
         reward[restart] = 0.0
         unstable &= ~restart
         self._ended = terminated | truncated
@@ -278,14 +286,6 @@ def _rebuilt(made_with: dict[str, Any], running: tuple[Any, ...] | None, spec: A
         envs.set_state(running[0])
         envs._generators, envs._elapsed, envs._ended = running[1:]
     return envs
-
-
-def _infos(
-    success: NDArray[np.bool_], unstable: NDArray[np.bool_], where: NDArray[np.bool_]
-) -> dict[str, Any]:
-    """Return the infos of the simulations at `where`; `unstable` is there only if one is, as in `TaskEnv`."""
-    infos: dict[str, Any] = {"is_success": success, "_is_success": where}
-    return infos | ({"unstable": unstable, "_unstable": unstable.copy()} if unstable.any() else {})
 
 
 def _first_bad(actions: Array) -> int:

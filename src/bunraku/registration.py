@@ -7,6 +7,7 @@ import gymnasium
 ENVIRONMENTS: dict[str, tuple[str, int]] = {
     "PandaReach": ("panda_reach", 100),
     "DualPandaReach": ("dual_panda_reach", 200),
+    "H1Imitation": ("h1_imitation", 500),
     "ScrewDriving": ("screw_driving", 400),
     "PlanarWholeBody": ("planar_whole_body", 250),
 }

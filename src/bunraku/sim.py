@@ -51,6 +51,16 @@ class Arrays(Protocol):
     """`(..., nbody, 3)` [m], read-only."""
     xquat: Array
     """`(..., nbody, 4)`, read-only."""
+    xfrc_applied: Array
+    """`(..., nbody, 6)`: force [N] and torque [N m] on each body, world."""
+
+    def model_field(self, name: str) -> Array:
+        """Return a field of the model, of each simulation its own: a live view to read and write.
+
+        It is no part of the state: a task that writes one writes it anew, from what the state holds, when a state is
+        set.
+        """
+        ...
 
 
 class Sim(Arrays, Protocol):
@@ -84,6 +94,10 @@ class SingleSim:
         array = getattr(self.data, name)
         setattr(self, name, array)
         return array
+
+    def model_field(self, name: str) -> Array:
+        """Return a field of the model."""
+        return cast(Array, getattr(self.model, name))
 
     def step(self, nstep: int, *, last: bool) -> None:
         """Advance by `nstep` substeps; with `last`, bring positions and velocities up to date afterwards."""
@@ -148,6 +162,10 @@ class BatchSim:
         setattr(self, name, array)
         return array
 
+    def model_field(self, name: str) -> Array:
+        """Return a field of the models `(nsim, ...)`, from the first call on one for each simulation."""
+        return cast(Array, self.batch.expand(name))
+
     def step(self, nstep: int, *, last: bool) -> None:
         """Advance by `nstep` substeps; with `last`, bring positions and velocities up to date afterwards."""
         self.batch.step(nstep=nstep, stage=_VEL if last else 0)
@@ -186,3 +204,7 @@ class _Row:
         array = getattr(self._sim, name)[self._index]
         setattr(self, name, array)
         return array
+
+    def model_field(self, name: str) -> Array:
+        """Return a field of this simulation's model."""
+        return self._sim.model_field(name)[self._index]

@@ -40,6 +40,17 @@ every_arm_env = pytest.mark.parametrize("name", ARM_IDS)
 PLANAR = "bunraku/PlanarWholeBody-v0"
 RANDOM: dict[str, dict[str, Any]] = {PLANAR: {"start_noise": 0.1}}
 """Options that make a reset draw, where by default every episode starts alike."""
+ALL_OPTIONS: dict[str, dict[str, Any]] = {
+    "bunraku/H1Imitation-v0": {
+        "future": (1, 4),
+        "privileged": True,
+        "observation_noise": 1.0,
+        "push": 2.0,
+        "randomise": True,
+        "start_noise": 2.0,
+    }
+}
+"""Options under which a task does all that it can."""
 
 
 def make(name: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
@@ -180,9 +191,11 @@ def test_restoring_the_state_in_the_middle_of_an_episode_gives_the_same_bits_aga
         assert_same(rollout(again, rest), wanted)
 
 
-@every_env
-def test_restoring_the_states_of_a_vector_environment_gives_the_same_bits_again(name: str) -> None:
-    envs = make_vec(name, 3)
+@pytest.mark.parametrize(("name", "options"), [*((name, {}) for name in IDS), *ALL_OPTIONS.items()])
+def test_restoring_the_states_of_a_vector_environment_gives_the_same_bits_again(
+    name: str, options: dict[str, Any]
+) -> None:
+    envs = make_vec(name, 3, **options)
     envs.reset(seed=3)
     actions = np.random.default_rng(1).uniform(-1, 1, (8, *envs.action_space.shape))
     envs.step(actions[0])
@@ -223,7 +236,8 @@ def arm_options(mode: str, gripper: bool, goal_orientation: bool) -> dict[str, A
             ("osc", True, True),
         )
     ]
-    + [(name, RANDOM.get(name, {})) for name in IDS if name not in ARM_IDS],
+    + [(name, RANDOM.get(name, {})) for name in IDS if name not in ARM_IDS]
+    + list(ALL_OPTIONS.items()),
 )
 def test_a_vector_environment_equals_gymnasium_s_of_single_ones_bit_for_bit_over_episode_ends(
     name: str, options: dict[str, Any], autoreset: AutoresetMode

@@ -1,0 +1,1 @@
+"""Parts of motion imitation: each a small module of functions on arrays with any leading axes."""
