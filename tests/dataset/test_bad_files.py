@@ -42,7 +42,7 @@ def test_a_file_of_the_future_is_refused_by_every_command(tmp_path: Path) -> Non
         lambda: select(path, ["demo_0"], tmp_path / "out.hdf5"),
         lambda: export(path, load(EXPORTERS, "robomimic"), tmp_path / "out", ExportOptions()),
     ):
-        with pytest.raises(FileFormatError, match="version 99.*update bunraku"):
+        with pytest.raises(FileFormatError, match=r"version 99.*update bunraku"):
             command()
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
@@ -78,7 +78,8 @@ def test_no_room_leaves_the_input_and_nothing_else(tmp_path: Path) -> None:
     path = record(tmp_path / "demos.hdf5", 20)
     before = hashlib.sha256(path.read_bytes()).hexdigest()
     script = (
-        "import resource, signal, sys; from bunraku.cli.main import main; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "import resource, signal, sys; from bunraku.cli.main import main;"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); sys.exit(main(['dataset', *sys.argv[1:]]))"
     )
     for arguments in (
