@@ -26,6 +26,8 @@ from bunraku.teleop_collect.exporters._statistics import ImageCounts, RowsOnDisk
 
 CHUNKS, DATA_MB, VIDEO_MB = 1000, 100, 200
 """Files per folder, and sizes from which a new file is begun."""
+EPISODES_BLOCK = 50
+"""Rows of the table of episodes that are held in memory."""
 DATA_PATH = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 VIDEO_PATH = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
 EPISODES_PATH = "meta/episodes/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
@@ -37,7 +39,7 @@ def write(source: Source, out: Path) -> None:
     data, videos = _DataFiles(out), _VideoFiles(out, fps, lossless=source.options.lossless)
     statistics: dict[str, RowsOnDisk | ImageCounts] = {}
     features: dict[str, Any] = {}
-    listed: list[dict[str, Any]] = []
+    listed = _Listed(out / EPISODES_PATH.format(chunk_index=0, file_index=0))
     first = 0
     try:
         for number, (name, episode) in enumerate(source.episodes()):
@@ -73,39 +75,37 @@ def write(source: Source, out: Path) -> None:
             first += len(episode)
         data.close()
         videos.close()
+        listed.close()
         summed = {key: part.statistics() for key, part in statistics.items()}
     finally:
         videos.stop()
         for part in statistics.values():
             if isinstance(part, RowsOnDisk):
                 part.close()
-    _write_meta(out, source, fps, features, listed, first)
+    _write_meta(out, source, fps, features, listed.count, first)
     (out / "meta/stats.json").write_text(json.dumps(summed, indent=2), encoding="utf-8")
 
 
 def _write_meta(
-    out: Path, source: Source, fps: int, features: dict[str, Any], listed: list[dict[str, Any]], frames: int
+    out: Path, source: Source, fps: int, features: dict[str, Any], episodes: int, frames: int
 ) -> None:
     videos = any(feature["dtype"] == "video" for feature in features.values())
     info = {
         "codebase_version": "v3.0",
         "robot_type": source.file.env_id,
-        "total_episodes": len(listed),
+        "total_episodes": episodes,
         "total_frames": frames,
         "total_tasks": 1,
         "chunks_size": CHUNKS,
         "data_files_size_in_mb": DATA_MB,
         "video_files_size_in_mb": VIDEO_MB,
         "fps": fps,
-        "splits": {"train": f"0:{len(listed)}"},
+        "splits": {"train": f"0:{episodes}"},
         "data_path": DATA_PATH,
         "video_path": VIDEO_PATH if videos else None,
         "features": features,
     }
-    episodes = out / EPISODES_PATH.format(chunk_index=0, file_index=0)
-    episodes.parent.mkdir(parents=True)
     (out / "meta/info.json").write_text(json.dumps(info, indent=4), encoding="utf-8")
-    pq.write_table(pa.Table.from_pylist(listed), episodes)
     tasks = pa.table({"task_index": pa.array([0], pa.int64()), "task": [source.task]})
     # the index of a pandas frame, which is what readers ask for
     pandas_note = {
@@ -122,6 +122,35 @@ def _write_meta(
     pq.write_table(
         tasks.replace_schema_metadata({"pandas": json.dumps(pandas_note)}), out / "meta/tasks.parquet"
     )
+
+
+class _Listed:
+    """The table of episodes, written in blocks: their statistics are large."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self.count = path, 0
+        self._rows: list[dict[str, Any]] = []
+        self._writer: pq.ParquetWriter | None = None
+        path.parent.mkdir(parents=True)
+
+    def append(self, row: dict[str, Any]) -> None:
+        self._rows.append(row)
+        self.count += 1
+        if len(self._rows) == EPISODES_BLOCK:
+            self._flush()
+
+    def close(self) -> None:
+        self._flush()
+        if self._writer is not None:
+            self._writer.close()
+
+    def _flush(self) -> None:
+        if self._rows:
+            schema = None if self._writer is None else self._writer.schema
+            table = pa.Table.from_pylist(self._rows, schema=schema)
+            self._writer = self._writer or pq.ParquetWriter(self._path, table.schema)
+            self._writer.write_table(table)
+            self._rows = []
 
 
 class _Position:

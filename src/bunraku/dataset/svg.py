@@ -130,12 +130,13 @@ def _pieces(curve: Array) -> list[tuple[int, int]]:
 
 
 def _thinned(curve: Array, piece: tuple[int, int]) -> NDArray[Any]:
+def _thinned(curve: Array, piece: tuple[int, int]) -> NDArray[np.int64]:
     """Return the rows to draw: the lowest and highest of each of many blocks, so that no peak is lost."""
     first, stop = piece
     if stop - first <= MAX_POINTS:
-        return np.arange(first, stop)
+        return np.arange(first, stop, dtype=np.int64)
     cuts = np.linspace(first, stop, MAX_POINTS // 2 + 1).astype(int)
     shown = [first, stop - 1]
     for a, b in pairwise(cuts):
         shown += [a + int(curve[a:b].argmin()), a + int(curve[a:b].argmax())]
-    return np.unique(shown)
+    return np.unique(np.array(shown, dtype=np.int64))
