@@ -157,7 +157,6 @@ def _chosen(names: list[str], strange: Mapping[str, Any], limit: int) -> list[st
         return names
     wanted = [name for name in names if name in strange][:limit]
     others = [name for name in names if name not in strange]
-    places = np.linspace(0, max(0, len(others) - 1), limit - len(wanted) if others else 0).round().astype(int)
     places: Any = np.linspace(0, len(others) - 1, limit - len(wanted)).round().astype(int) if others else []
     kept = {*wanted, *(others[i] for i in places)}
     return [name for name in names if name in kept]

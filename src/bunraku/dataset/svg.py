@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,7 +128,6 @@ def _pieces(curve: Array) -> list[tuple[int, int]]:
     return [(int(first), int(stop)) for first, stop in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def _thinned(curve: Array, piece: tuple[int, int]) -> NDArray[Any]:
 def _thinned(curve: Array, piece: tuple[int, int]) -> NDArray[np.int64]:
     """Return the rows to draw: the lowest and highest of each of many blocks, so that no peak is lost."""
     first, stop = piece
