@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "screw": "play an arm that drives a screw, and check it against MuJoCo",
     "bench": "measure speed against a named peer, in one run",
     "wbc": "solve and check the planar whole-body control problem",
+    "motion": "check a robot's motion before training on it, and repair it",
     "robots": "list the humanoids, or describe a new one by reading its model",
     "calibrate": "find out which way the operator faces, and save it in a profile",
 }
