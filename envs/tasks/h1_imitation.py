@@ -399,7 +399,7 @@ class H1Imitation:
             "joint_error": np.asarray(state["joint_sum"] / steps),
             "root_drift": state["drift"].copy(),
             "tracked": metrics.share_tracked(
-                state["steps"] - state["failed"], state["start_frame"], self.library.length[clip]
+                state["steps"] - state["failed"], state["start_frame"], 1.0 * self.library.length[clip]
             ),
             "fell": np.asarray(state["failed"] > 0.0),
         }
