@@ -6,6 +6,7 @@ The force stands in `xfrc_applied`, which is part of MuJoCo's state, and its sch
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bunraku.envs.imitation.noise import uniform
 from bunraku.geometry import Array
@@ -29,7 +30,7 @@ def direction(key: Array, count: Array) -> Array:
     return np.stack([np.cos(angle), np.sin(angle), np.zeros_like(angle)], axis=-1)
 
 
-def advance(key: Array, count: Array, timer: Array, step: float) -> tuple[Array, Array, Array]:
+def advance(key: Array, count: Array, timer: Array, step: float) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Return number `(...)` and time left `(...)` [s] of the coming push after a step, and whether it pushes `(...)`.
 
     Args:

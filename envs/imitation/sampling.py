@@ -7,9 +7,13 @@ count as two.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from bunraku.errors import UnknownNameError
 from bunraku.geometry import Array
 
 FADE = 0.005
@@ -75,3 +79,25 @@ def draw_uniform(lengths: NDArray[np.int64], rng: np.random.Generator) -> tuple[
     ends = np.cumsum(starts)
     clip = int(np.searchsorted(ends, place, side="right"))
     return clip, place - int(ends[clip] - starts[clip])
+
+
+def chosen_start(
+    names: Sequence[str], lengths: NDArray[np.int64], drawn: tuple[int, int], options: Mapping[str, Any]
+) -> tuple[int, int]:
+    """Return the clip and frame to start at: what was drawn, but for what the options `clip` and `frame` say."""
+    clip, frame = drawn
+    if "clip" in options:
+        wanted = options["clip"]
+        if isinstance(wanted, str):
+            if wanted not in names:
+                raise UnknownNameError("clip", wanted, names)
+            wanted = names.index(wanted)
+        if not 0 <= int(wanted) < len(names):
+            raise ValueError(f"option 'clip' must be below {len(names)}, got {wanted!r}")
+        clip, frame = int(wanted), min(frame, int(lengths[int(wanted)]) - 2)
+    if "frame" in options:
+        last = int(lengths[clip]) - 2
+        if not 0 <= int(options["frame"]) <= last:
+            raise ValueError(f"option 'frame' must be from 0 to {last}, got {options['frame']!r}")
+        frame = int(options["frame"])
+    return clip, frame

@@ -26,12 +26,11 @@ from bunraku.envs.imitation.key_points import ANCHOR, END_EFFECTORS, KEY_POINTS,
 from bunraku.envs.imitation.memory import Memory
 from bunraku.envs.imitation.noise import KEYS, symmetric
 from bunraku.envs.imitation.reference import Clip, ReferenceLibrary, load_clips
-from bunraku.envs.imitation.sampling import AdaptiveSampler, draw_uniform
+from bunraku.envs.imitation.sampling import AdaptiveSampler, chosen_start, draw_uniform
 from bunraku.envs.imitation.scene import humanoid_scene
 from bunraku.envs.imitation.start import StartNoise, noisy_start
 from bunraku.envs.imitation.targets import anchor_relative
 from bunraku.envs.options import check_choice, check_known
-from bunraku.errors import UnknownNameError
 from bunraku.geometry import Array
 from bunraku.humanoid import HumanoidSpec
 from bunraku.sim import Arrays, Sim
@@ -230,21 +229,7 @@ class H1Imitation:
             clip, frame = draw_uniform(library.length, rng)
         else:
             clip, frame = int(rng.integers(len(library.names))), 0
-        if "clip" in options:
-            wanted = options["clip"]
-            if isinstance(wanted, str):
-                if wanted not in library.names:
-                    raise UnknownNameError("clip", wanted, library.names)
-                wanted = library.names.index(wanted)
-            if not 0 <= int(wanted) < len(library.names):
-                raise ValueError(f"option 'clip' must be below {len(library.names)}, got {wanted!r}")
-            clip, frame = int(wanted), min(frame, int(library.length[int(wanted)]) - 2)
-        if "frame" in options:
-            last = int(library.length[clip]) - 2
-            if not 0 <= int(options["frame"]) <= last:
-                raise ValueError(f"option 'frame' must be from 0 to {last}, got {options['frame']!r}")
-            frame = int(options["frame"])
-        return clip, frame
+        return chosen_start(library.names, library.length, (clip, frame), options)
 
     def settle(self, row: Arrays) -> None:
         """Complete a reset; nothing is left to do."""
@@ -399,7 +384,9 @@ class H1Imitation:
             "joint_error": np.asarray(state["joint_sum"] / steps),
             "root_drift": state["drift"].copy(),
             "tracked": metrics.share_tracked(
-                state["steps"] - state["failed"], state["start_frame"], self.library.length[clip]
+                state["steps"] - state["failed"],
+                state["start_frame"],
+                self.library.length[clip].astype(np.float64),
             ),
             "fell": np.asarray(state["failed"] > 0.0),
         }

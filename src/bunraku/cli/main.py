@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "view": "show a robot motion, or render it to a video",
     "bench": "measure speed against a named peer, in one run",
     "wbc": "solve and check the planar whole-body control problem",
+    "motion": "check a robot's motion before training on it, and repair it",
     "robots": "list the humanoids, or describe a new one by reading its model",
     "calibrate": "find out which way the operator faces, and save it in a profile",
 }
