@@ -17,6 +17,10 @@ COMMANDS: dict[str, str] = {
     "replay": "show recorded episodes in the viewer",
     "dataset": "sum up, check, edit, export and import files of demonstrations",
     "render": "render recorded episodes to a video",
+    "train": "clone demonstrations, or learn by reinforcement",
+    "evaluate": "run a policy on fresh episodes: success with its interval",
+    "policy": "export a policy to ONNX, or compare runs on one page",
+    "play": "show a policy at work, in a video",
     "bench": "measure speed against a named peer, in one run",
     "calibrate": "find out which way the operator faces, and save it in a profile",
 }
