@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bunraku.device import Clock, Device
 from bunraku.episode.episode import Episode
 from bunraku.episode.format import current_versions
+from bunraku.episode.interrupts import deferred_interrupts
 from bunraku.episode.quality import Quality, measure
 from bunraku.episode.writer import EpisodeWriter
 from bunraku.errors import BunrakuError
@@ -293,6 +294,11 @@ class Session:
         return self.board.saved
 
     def _save(self, recorder: EpisodeRecorder, label: str, seed: int) -> None:
+        # Ctrl-C waits: an episode that is driven is kept, and one that is on disk is counted and announced
+        with deferred_interrupts():
+            self._save_now(recorder, label, seed)
+
+    def _save_now(self, recorder: EpisodeRecorder, label: str, seed: int) -> None:
         episode = recorder.finish(
             label,
             {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 import sys
@@ -96,7 +97,7 @@ def test_stable_baselines3_s_checker_has_nothing_to_say(name: str) -> None:
 @every_env
 def test_the_task_documents_itself_in_gymnasium_s_sections(name: str) -> None:
     task = load(TASKS, ENVIRONMENTS[name.removeprefix("bunraku/").removesuffix("-v0")][0])
-    found = re.findall(r"^    ([A-Z][A-Za-z ]+):$", task.__doc__, re.MULTILINE)
+    found = re.findall(r"^([A-Z][A-Za-z ]+):$", inspect.cleandoc(task.__doc__), re.MULTILINE)
     assert tuple(found) == SECTIONS
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import gymnasium
+import h5py
 import mujoco
 import numpy as np
 import pytest
@@ -184,6 +186,17 @@ def test_a_negative_zero_and_a_number_that_is_none_are_told_apart() -> None:
     assert (check.bit_exact, check.first_divergence, check.max_abs_error) == (False, 1, 0.0)
     episode.states[3, zero] = np.nan
     assert replay(env, episode).max_abs_error == np.inf
+
+
+def test_an_action_that_is_not_a_number_is_a_divergence_of_its_episode_alone(tmp_path: Path) -> None:
+    path = tmp_path / "panda.hdf5"
+    panda_file(path, count=2)
+    with h5py.File(path, "r+") as file:
+        file["data/demo_0/actions"][4, 0] = np.nan
+    report = verify(path)
+    assert [check.first_divergence for check in report.checks] == [4, None]
+    printed = json.dumps(report.as_json(), allow_nan=False)
+    assert json.loads(printed)["first_divergence"] == {"episode": "demo_0", "step": 4}
 
 
 def test_another_environment_option_is_found(path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -77,7 +78,9 @@ def test_without_hardware_collect_says_so_and_offers_what_there_is(tmp_path: Pat
         (["--image-size", "big"], "width x height"),
         (["--control-freq", "900"], "control_freq"),
         (["--env-option", "goal_orientation"], "name=value"),
-        (["--env-option", "success_treshold=1"], "success_treshold"),
+        (["--env-option", "success_treshold=1"], "did you mean 'success_threshold'"),
+        (["--seed", "-1"], "--seed must be 0 or more"),
+        (["--max-seconds", "-1"], "--max-seconds must be a positive number"),
         (["--device-option", "faults=some"], "faults"),
         (["--facing", "sideways"], "--facing"),
         (["--profile", "nobody"], "nobody"),
@@ -197,6 +200,55 @@ def test_options_come_from_a_config_file_and_the_command_line_goes_before_it(tmp
     done = run("collect", "--config", "bad.toml", "--device", "scripted", cwd=tmp_path)
     assert done.returncode == 2
     assert "did you mean 'episodes'" in done.stderr
+
+
+def test_a_default_given_on_the_command_line_goes_before_the_config_file(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text("seed = 3\nepisodes = 1\n")
+    collect(tmp_path, "--config", "c.toml", "--seed", "0", "--out", "r.hdf5")
+    with h5py.File(tmp_path / "r.hdf5") as file:
+        assert file["data/demo_0"].attrs["seed"] == 0
+
+
+def test_a_wrong_value_in_a_config_file_gets_one_line(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text('episodes = "many"\n')
+    done = run("collect", "--config", "c.toml", "--device", "scripted", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "bunraku: error: c.toml: episodes = 'many' is not a value for --episodes\n"
+
+
+def test_an_unknown_graphics_library_gets_one_line(tmp_path: Path) -> None:
+    done = run(
+        *("collect", "--device", "scripted", "--viewer", "none", "--out", "r.hdf5"),
+        cwd=tmp_path,
+        env={"MUJOCO_GL": "nonsense"},
+    )
+    assert done.returncode == 2
+    assert "set it to egl" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_ending_the_program_keeps_what_is_driven(tmp_path: Path, number: int) -> None:
+    code = "import sys; from bunraku.cli.main import main; sys.exit(main())"
+    words = ["collect", "--device", "scripted", "--viewer", "none", "--episodes", "1000", "--out", "r.hdf5"]
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *words, "--json"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert "saved demo_0" in process.stderr.readline()
+        process.stderr.close()  # the terminal is gone: nothing can be said any more
+        process.send_signal(number)
+        summary = json.loads(process.stdout.read())
+    assert process.returncode == 0
+    assert summary["interrupted"]
+    with h5py.File(tmp_path / "r.hdf5") as file:
+        assert len(file["data"]) == summary["episodes"]
 
 
 def test_a_recorded_device_stream_drives_the_arm_the_same_way_again(recorded: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -221,3 +222,21 @@ def test_saving_is_confirmed_in_the_hand(tmp_path: Path) -> None:
 
     collect(tmp_path / "a.hdf5", script)
     assert ("right", 0.9) in pulses
+
+
+def test_ctrl_c_while_an_episode_is_saved_waits_until_it_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = EpisodeWriter.append
+
+    def interrupted_append(writer: EpisodeWriter, episode: Any) -> str:
+        name = append(writer, episode)
+        signal.raise_signal(signal.SIGINT)
+        return name
+
+    monkeypatch.setattr(EpisodeWriter, "append", interrupted_append)
+    said: list[str] = []
+    summary = collect(tmp_path / "a.hdf5", press("b", at=20), said)
+    assert summary.interrupted
+    assert summary.episodes == len(labels(tmp_path / "a.hdf5")) == 1
+    assert any(line.startswith("saved demo_0") for line in said)

@@ -10,11 +10,13 @@ import json
 import sys
 import time
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from bunraku.cli.config_file import with_config
 from bunraku.cli.main import EXIT_OK, say
+from bunraku.episode.interrupts import endings_interrupt
 from bunraku.errors import BunrakuError, UnknownNameError, did_you_mean
 from bunraku.registration import ENVIRONMENTS, env_id
 
@@ -92,8 +94,12 @@ def run(args: Args) -> int:
         raise UnknownNameError("environment", args.env, ENVIRONMENTS)
     if args.episodes < 1:
         raise BunrakuError(f"--episodes must be at least 1, got {args.episodes}")
+    if args.seed < 0:
+        raise BunrakuError(f"--seed must be 0 or more, got {args.seed}")
+    if not 0.0 < args.max_seconds < float("inf"):
+        raise BunrakuError(f"--max-seconds must be a positive number of seconds, got {args.max_seconds}")
     session_facts = _prepare(args)
-    with ExitStack() as stack:
+    with endings_interrupt(), ExitStack() as stack:
         session, on_exit = session_facts.open(stack)
         summary = session.run()
     on_exit(summary)
@@ -131,6 +137,10 @@ class _Prepared:
                 env_id(args.env), disable_env_checker=True, max_episode_steps=-1, **self.env_kwargs
             )
         except TypeError as error:
+            known = env_options(args.env)
+            for option in self.env_kwargs:
+                if option not in known:
+                    raise UnknownNameError(f"option of environment {args.env}", option, known) from error
             raise BunrakuError(f"--env-option: {error}") from error
         stack.callback(env.close)
         from bunraku.plugins import DEVICES, load
@@ -281,6 +291,18 @@ def _closing_words(summary: Any) -> None:
 # Values on the command line.
 
 
+def env_options(env: str) -> list[str]:
+    """Return the options that an environment takes, by its short name."""
+    import inspect
+
+    from bunraku.envs.single import TaskEnv
+    from bunraku.plugins import TASKS, load
+
+    task = load(TASKS, ENVIRONMENTS[env][0])
+    named = [*inspect.signature(task).parameters.values(), *inspect.signature(TaskEnv).parameters.values()]
+    return [p.name for p in named if p.kind is not inspect.Parameter.VAR_KEYWORD and p.name != "task"]
+
+
 def parse_options(flag: str, pairs: tuple[str, ...]) -> dict[str, Any]:
     """Return name=value pairs as a dictionary; values are JSON where they can be, else text.
 
@@ -328,43 +350,3 @@ def parse_facing(text: str) -> float:
             f"--facing is a number of degrees or one of {', '.join(FACING_WORDS)}; got {text!r}"
             f"{did_you_mean(text, FACING_WORDS)}"
         ) from None
-
-
-def with_config(args: Args, argv: list[str]) -> Args:
-    """Return the arguments with those of the config file that the command line leaves at their default.
-
-    Raises:
-        BunrakuError: If the file cannot be read, or names an option that does not exist.
-    """
-    if args.config is None:
-        return args
-    import tomllib
-
-    try:
-        values = tomllib.loads(args.config.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BunrakuError(f"cannot read --config {args.config}: {error}") from error
-    known = {f.name for f in fields(Args)} - {"config"}
-    defaults = asdict(Args())
-    changed: dict[str, Any] = {}
-    for key, value in values.items():
-        name = key.replace("-", "_")
-        if name not in known:
-            raise UnknownNameError(f"option in {args.config}", key, sorted(known))
-        if getattr(args, name) == defaults[name]:
-            changed[name] = _as_type_of(name, value, args.config)
-    return replace(args, **changed)
-
-
-def _as_type_of(name: str, value: Any, path: Path) -> Any:
-    import tyro
-
-    flag = "--" + name.replace("_", "-")
-    try:
-        if isinstance(value, bool):
-            words = [flag] if value else []
-        else:
-            words = [flag, *(str(v) for v in (value if isinstance(value, list) else [value]))]
-        return getattr(tyro.cli(Args, args=words, console_outputs=False), name)
-    except SystemExit:
-        raise BunrakuError(f"{path}: {name} = {value!r} is not a value for {flag}") from None

@@ -6,6 +6,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from bunraku.errors import BunrakuError, did_you_mean
@@ -34,7 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run `bunraku <command> ...`; return the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(_overview())  # noqa: T201
+        with suppress(BrokenPipeError):
+            print(_overview(), flush=True)  # noqa: T201
         return EXIT_OK if arguments else EXIT_WRONG_INPUT
     if arguments[0] == "--version":
         from importlib.metadata import version
@@ -73,15 +75,20 @@ def run_command(name: str, arguments: Sequence[str], prog: str) -> int:
         if debug:
             raise
         return _fail(str(error))
+    except BrokenPipeError:
+        # the reader of our output has gone; there is nobody to tell
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_OK
     except (ValueError, OSError) as error:
         # what a constructor deeper down refuses, or the operating system does
         if debug:
             raise
         return _fail(str(error) or type(error).__name__)
-    except BrokenPipeError:
-        # the reader of our output has gone; there is nobody to tell
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_OK
+    except RuntimeError as error:
+        # mujoco refuses to be imported with it
+        if debug or "MUJOCO_GL" not in str(error):
+            raise
+        return _fail(f"{error}; unset it, or set it to egl, osmesa or glfw")
     except KeyboardInterrupt:
         if debug:
             raise
@@ -121,7 +128,9 @@ def _overview() -> str:
 
 def say(message: str) -> None:
     """Tell a person something: one line on stderr."""
-    print(message, file=sys.stderr, flush=True)  # noqa: T201
+    # a closed terminal refuses to be written to, and nothing that is being kept may fail for that
+    with suppress(OSError):
+        print(message, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def _fail(message: str) -> int:

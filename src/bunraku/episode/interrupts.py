@@ -1,4 +1,4 @@
-"""Ctrl-C waits until a change of a file is complete.
+"""Ctrl-C waits until a change of a file is complete; a closed terminal and SIGTERM end work as Ctrl-C does.
 
 Python runs signal handlers between any two instructions, also in the functions through which HDF5 writes. An
 exception there is taken for a failed write, or, while an object is being freed, swallowed.
@@ -12,12 +12,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_ENDINGS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""What else than Ctrl-C asks a program to end; Windows has no SIGHUP."""
+
+_SIGNALS = (signal.SIGINT, *_ENDINGS)
+
+
+@contextmanager
+def endings_interrupt() -> Iterator[None]:
+    """Within this, SIGTERM and SIGHUP raise KeyboardInterrupt, where nobody else handles or ignores them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours = [number for number in _ENDINGS if signal.getsignal(number) == signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager
 def deferred_interrupts() -> Iterator[None]:
-    """Hold back SIGINT and SIGTERM where Python handles them, and deliver them at the end.
+    """Hold back SIGINT, SIGTERM and SIGHUP where Python handles them, and deliver them at the end.
 
     Elsewhere than in the main thread nothing has to be done: handlers run only there.
     """

@@ -92,7 +92,7 @@ class VerifyReport:
         return text
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields of `bunraku verify --json`."""
+        """Return the fields of `bunraku verify --json`; JSON has no inf, so an error of inf is None there."""
         first = next((check for check in self.checks if check.first_divergence is not None), None)
         return {
             "path": self.path,
@@ -101,12 +101,14 @@ class VerifyReport:
             "bit_exact": sum(check.bit_exact for check in self.checks),
             "reset_exact": sum(check.reset_exact is True for check in self.checks),
             "steps": sum(check.steps for check in self.checks),
-            "max_abs_error": max((check.max_abs_error for check in self.checks), default=0.0),
+            "max_abs_error": _finite(max((check.max_abs_error for check in self.checks), default=0.0)),
             "first_divergence": (
                 None if first is None else {"episode": first.name, "step": first.first_divergence}
             ),
             "version_differences": {name: list(pair) for name, pair in self.version_differences.items()},
-            "checks": [asdict(check) for check in self.checks],
+            "checks": [
+                asdict(check) | {"max_abs_error": _finite(check.max_abs_error)} for check in self.checks
+            ],
         }
 
 
@@ -197,12 +199,26 @@ def replay(
     divergence: int | None = None
     largest = 0.0
     for step in range(row, len(episode)):
+        if not np.isfinite(episode.actions[step]).all():
+            # no environment takes such an action, so it was not driven with it, and what follows cannot be compared
+            return EpisodeCheck(
+                name,
+                len(episode) - row,
+                False,
+                step if divergence is None else divergence,
+                np.inf,
+                reset_exact,
+            )
         env.step(episode.actions[step])
         state = np.asarray(world.state)
         if not _same_bits(state, recorded[step + 1]):
             divergence = step if divergence is None else divergence
             largest = max(largest, _difference(state, recorded[step + 1]))
     return EpisodeCheck(name, len(episode) - row, divergence is None, divergence, largest, reset_exact)
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
 
 
 def _same_bits(a: Array, b: Array) -> bool:
