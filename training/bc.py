@@ -16,8 +16,8 @@ import numpy as np
 import torch
 
 from bunraku.errors import BunrakuError
-from bunraku.training.config import RunConfig, begin_run
-from bunraku.training.dataset import Demonstrations, load_demonstrations
+from bunraku.training.config import RunConfig, begin_run, check_writable
+from bunraku.training.dataset import Demonstrations, check_actions, load_demonstrations
 from bunraku.training.networks import make_policy, mean_action, policy_kwargs, seed_everything
 from bunraku.training.policies import save_policy, spaces_of
 
@@ -71,24 +71,52 @@ def train_bc(
     Raises:
         BunrakuError: There is too little to learn from, or a loss is not finite.
     """
-    torch.set_num_threads(1)
+    check_writable(out, force=force)
     demos = load_demonstrations(data, settings.mask, drop_idle=settings.drop_idle)
-    rng = seed_everything(seed)
-    train, valid = _split(demos, settings.validation, rng)
-    mean, std = demos.observations[train].mean(axis=0), demos.observations[train].std(axis=0)
-    kwargs = policy_kwargs(settings.hidden, -1.0, mean.tolist(), std.tolist())
-    observation_space, action_space = spaces_of(demos.env_id, demos.env_kwargs)
-    if action_space.shape != demos.actions.shape[1:]:
-        raise BunrakuError(
-            f"{data} has actions of {demos.actions.shape[1:]}, {demos.env_id} takes {action_space.shape}; it was "
-            "recorded with another version"
-        )
-    policy = make_policy(observation_space, action_space, kwargs)
     config = RunConfig(
         "bc", demos.env_id, demos.env_kwargs, demos.longest, seed, {**asdict(settings), "data": str(data)}
     )
+    return clone(demos, config, settings, out, force=force, told=told)
+
+
+def clone(
+    demos: Demonstrations,
+    config: RunConfig,
+    settings: BCSettings,
+    out: Path,
+    *,
+    start: Any = None,
+    force: bool = False,
+    told: Callable[[], None] = lambda: None,
+) -> dict[str, Any]:
+    """Fit a policy to rows of demonstrations, in a new run folder.
+
+    Args:
+        demos: The rows.
+        config: The run.
+        settings: How to clone.
+        out: The run folder.
+        start: Policy whose weights and scale are the start; None for a new one.
+        force: Replace an existing run.
+        told: Called after each pass.
+
+    Returns:
+        Number of passes, best validation error, and rows.
+    """
+    torch.set_num_threads(1)
+    rng = seed_everything(config.seed)
+    train, valid = _split(demos, settings.validation, rng)
+    observation_space, action_space = spaces_of(demos.env_id, demos.env_kwargs)
+    check_actions(demos.actions, str(config.settings["data"]), demos.env_id, action_space)
+    policy = start
+    if policy is None:
+        mean, std = demos.observations[train].mean(axis=0), demos.observations[train].std(axis=0)
+        kwargs = policy_kwargs(settings.hidden, -1.0, mean.tolist(), std.tolist())
+        policy = make_policy(observation_space, action_space, kwargs)
+    policy.set_training_mode(True)
     begin_run(out, config, force=force)
     best, passes = _fit(policy, demos, train, valid, settings, out / "progress.csv", rng, told)
+    policy.set_training_mode(False)
     save_policy(out, policy, config)
     return {"epochs": passes, "validation_error": best, "rows": len(train)}
 

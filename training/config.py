@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bunraku.errors import BunrakuError, FileFormatError
+from bunraku.training.checkpoints import remove_old
 
 RUN_FORMAT = 1
 """Run folders with a higher number are refused."""
@@ -42,8 +44,8 @@ def begin_run(folder: Path, config: RunConfig, *, force: bool = False) -> None:
     Raises:
         BunrakuError: It exists and is not empty, or cannot be written.
     """
-    if folder.exists() and any(folder.iterdir()) and not force:
-        raise BunrakuError(f"{folder} exists and is not empty; give another --out, or --force to replace it")
+    check_writable(folder, force=force)
+    remove_old(folder)
     described = {
         "run_format": RUN_FORMAT,
         **asdict(config),
@@ -56,6 +58,17 @@ def begin_run(folder: Path, config: RunConfig, *, force: bool = False) -> None:
         (folder / CONFIG).write_text(json.dumps(described, indent=2, default=str), encoding="utf-8")
     except OSError as error:
         raise BunrakuError(f"cannot write {folder}: {error.strerror}; give another --out") from error
+
+
+def check_writable(folder: Path, *, force: bool = False) -> None:
+    """Raise BunrakuError if a run cannot be written there: a run is there already, or there is no access."""
+    if folder.exists() and not folder.is_dir():
+        raise BunrakuError(f"{folder} is a file; give another --out")
+    if folder.exists() and any(folder.iterdir()) and not force:
+        raise BunrakuError(f"{folder} exists and is not empty; give another --out, or --force to replace it")
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not os.access(existing, os.W_OK):
+        raise BunrakuError(f"cannot write {folder}: no access to {existing}; give another --out")
 
 
 def read_run(folder: Path) -> RunConfig:

@@ -14,6 +14,11 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 SMALLEST_SPREAD = 1e-3
 """Components that vary less than this are only centred, not blown up."""
 
+FINE = 5.0
+"""Gain of the finely scaled way to the goal."""
+BESIDE_GOALS = 0.2
+"""Weight of all other parts where there are goals."""
+
 
 def keys_of(space: spaces.Space[Any]) -> list[str]:
     """Return the keys of a dictionary space in the order in which they are joined, or `[""]` for a box."""
@@ -30,8 +35,12 @@ def flatten(observation: Any) -> NDArray[np.float64]:
 
 
 class NormalisedFeatures(BaseFeaturesExtractor):
-    """Joins the parts of an observation, adds the way from the achieved to the desired goal where there are goals,
-    and scales everything to mean 0 and spread 1.
+    """Joins the parts of an observation and scales them to mean 0 and spread 1.
+
+    Where there are goals it adds the way from the achieved to the desired goal twice: scaled as the goals are, and
+    finely with saturation, so that the last centimetres count as much as all the way before. The other parts then
+    count less: from a hundred episodes no network can tell which of 30 joint angles and speeds do not matter, and
+    with them at full size the first success took four times as many steps.
     """
 
     def __init__(
@@ -63,7 +72,7 @@ class NormalisedFeatures(BaseFeaturesExtractor):
                 slice(int(starts[achieved]), int(starts[achieved + 1])),
                 slice(int(starts[desired]), int(starts[desired + 1])),
             )
-            extra = sizes[achieved]
+            extra = 2 * sizes[achieved]
         size = int(starts[-1])
         super().__init__(observation_space, size + extra)
         self.mean: torch.Tensor
@@ -83,6 +92,7 @@ class NormalisedFeatures(BaseFeaturesExtractor):
         scaled = (rows - self.mean) * self.scale
         if self._goals is None:
             return scaled
+        scaled = BESIDE_GOALS * scaled
         achieved, desired = self._goals
         way = (rows[:, desired] - rows[:, achieved]) * self.scale[desired]
-        return torch.cat([scaled, way], dim=1)
+        return torch.cat([scaled, way, torch.tanh(FINE * way)], dim=1)

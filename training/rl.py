@@ -6,10 +6,8 @@ the policy. A number that is not finite stops the run with the last good checkpo
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +16,19 @@ import torch
 from gymnasium import spaces
 from stable_baselines3 import PPO, SAC, TD3, HerReplayBuffer
 from stable_baselines3.common.base_class import BaseAlgorithm
-from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import configure
 
 from bunraku.errors import BunrakuError, MissingDependencyError, UnknownNameError
-from bunraku.training.config import RunConfig, begin_run, read_run
-from bunraku.training.evaluate import evaluate, torch_actor
+from bunraku.training.checkpoints import read_state, save_checkpoint
+from bunraku.training.config import RunConfig, begin_run, check_writable, read_run
 from bunraku.training.features import NormalisedFeatures, flatten
 from bunraku.training.networks import policy_kwargs
 from bunraku.training.policies import load_policy, save_policy
+from bunraku.training.replay import fill_replay_buffer
 from bunraku.training.vec_env import SB3VecEnv
+from bunraku.training.watcher import Stop, Watcher
 
 ALGORITHMS = ("ppo", "sac", "td3", "tqc")
-CHECKPOINT, STATE = "checkpoint.zip", "checkpoint.json"
-BUFFER = "replay_buffer.pkl"
 
 
 @dataclass(frozen=True)
@@ -58,6 +55,8 @@ class RLSettings:
     """Passes over a rollout (PPO)."""
     gae_lambda: float = 0.95
     """Of the generalised advantage estimate (PPO)."""
+    clip_range: float = 0.2
+    """How far the probability of an action may move in one rollout (PPO)."""
     log_std: float = -0.5
     """Logarithm of the first spread of the actions (PPO)."""
     gradient_steps: int = 1
@@ -101,11 +100,21 @@ def train_rl(
     settings = RLSettings(**config.settings)
     if settings.algorithm not in ALGORITHMS:
         raise UnknownNameError("algorithm", settings.algorithm, ALGORITHMS)
+    if settings.demonstrations and settings.algorithm == "ppo":
+        raise BunrakuError(
+            "ppo has no replay buffer for demonstrations; clone them and give the run as --start"
+        )
+    check_writable(out, force=force)
     torch.set_num_threads(1)
     envs = _make_envs(config, settings)
     try:
         model = _make_model(config, settings, envs)
+        if settings.demonstrations:
+            rows = fill_replay_buffer(model, Path(settings.demonstrations), config)
+            say(f"{rows} demonstrated steps in the replay buffer")
         begin_run(out, config, force=force)
+        # shows before any time is spent that there is room, and a run can always be resumed
+        save_checkpoint(model, out)
         return _learn(model, config, settings, out, 0, told, say)
     finally:
         envs.close()
@@ -121,12 +130,10 @@ def resume_rl(
     """
     config = read_run(out)
     settings = RLSettings(**config.settings)
-    if not (out / STATE).exists():
-        raise BunrakuError(f"{out} has no checkpoint yet; train it anew with --force")
+    state = read_state(out)
     torch.set_num_threads(1)
     envs = _make_envs(config, settings)
     try:
-        state = json.loads((out / STATE).read_text(encoding="utf-8"))
         kind = _kind(settings.algorithm)
         model = kind.load(out / state["model"], env=envs, device="cpu")
         if state["buffer"]:
@@ -172,6 +179,7 @@ def _make_model(config: RunConfig, settings: RLSettings, envs: SB3VecEnv) -> Bas
     if settings.algorithm == "ppo":
         model = kind(
             policy, envs, n_steps=settings.n_steps, n_epochs=settings.n_epochs, gae_lambda=settings.gae_lambda,
+            clip_range=settings.clip_range,
             policy_kwargs=policy_kwargs(settings.hidden, settings.log_std, *scale), **common,
         )  # fmt: skip
         if settings.start:
@@ -236,22 +244,28 @@ def _learn(
     say: Callable[[str], None],
 ) -> dict[str, Any]:
     model.set_logger(configure(str(out / f"log-{done:09d}"), _log_formats()))
-    watcher = _Watcher(config, settings, out, told, say)
+    watcher = Watcher(config, settings, out, told, say)
     left = settings.steps - done
     if left > 0:
         try:
             model.learn(left, callback=watcher, reset_num_timesteps=done == 0, progress_bar=False)
-        except _Stop:
+        except Stop:
             pass  # an evaluation was good enough, or `failed` says what went wrong
+        except ValueError:
+            # torch's distributions and our environments refuse numbers that are not finite
+            watcher.failed = watcher.failed or watcher.diagnose()
+            if not watcher.failed:
+                raise
         except KeyboardInterrupt:
-            _checkpoint(model, out)
+            save_checkpoint(model, out)
             save_policy(out, model.policy, config)
             raise
     if watcher.failed:
         raise BunrakuError(
-            f"{out}: {watcher.failed}; the last good checkpoint is kept, lower the learning rate"
+            f"{out}: {watcher.failed}; stopped, the checkpoint of step {read_state(out)['steps']} is good: go on from "
+            "it with --resume, or begin anew with a lower learning rate"
         )
-    _checkpoint(model, out)
+    save_checkpoint(model, out)
     save_policy(out, model.policy, config)
     return {"steps": int(model.num_timesteps), **watcher.last}
 
@@ -262,98 +276,3 @@ def _log_formats() -> list[str]:
     except ImportError:
         return ["csv"]
     return ["csv", "tensorboard"]
-
-
-def _checkpoint(model: Any, out: Path) -> None:
-    """Save all that a resumed run needs; the old checkpoint counts until the new one is complete."""
-    steps = int(model.num_timesteps)
-    name = f"checkpoint-{steps:09d}.zip"
-    model.save(out / name)
-    buffer = ""
-    if getattr(model, "replay_buffer", None) is not None:
-        buffer = f"replay-{steps:09d}.pkl"
-        model.save_replay_buffer(out / buffer)
-    state = {"steps": steps, "model": name, "buffer": buffer}
-    unfinished = out / (STATE + ".new")
-    unfinished.write_text(json.dumps(state), encoding="utf-8")
-    os.replace(unfinished, out / STATE)
-    for pattern, kept in (("checkpoint-*.zip", name), ("replay-*.pkl", buffer)):
-        for old in out.glob(pattern):
-            if old.name != kept:
-                old.unlink()
-
-
-class _Watcher(BaseCallback):
-    """Counts, checks, saves and evaluates while the algorithm learns."""
-
-    def __init__(
-        self,
-        config: RunConfig,
-        settings: RLSettings,
-        out: Path,
-        told: Callable[[int], None],
-        say: Callable[[str], None],
-    ) -> None:
-        super().__init__()
-        self.config, self.settings, self.out, self.told, self.say = config, settings, out, told, say
-        self.failed = ""
-        self.last: dict[str, Any] = {}
-        self._counted = self._saved = self._evaluated = 0
-
-    def _on_training_start(self) -> None:
-        self._counted = self._saved = self._evaluated = self.num_timesteps
-
-    def _on_step(self) -> bool:
-        self.told(self.num_timesteps - self._counted)
-        self._counted = self.num_timesteps
-        if not self._check_rewards():
-            return False
-        if self.settings.algorithm == "ppo":
-            return True  # between rollouts, in `_on_rollout_start`
-        return self._between_updates()
-
-    def _on_rollout_start(self) -> None:
-        if self.settings.algorithm == "ppo" and not self._between_updates():
-            raise _Stop
-
-    def _between_updates(self) -> bool:
-        settings = self.settings
-        if self.num_timesteps - self._saved >= settings.checkpoint_every:
-            if not self._check_weights():
-                return False
-            _checkpoint(self.model, self.out)
-            save_policy(self.out, self.model.policy, self.config)
-            self._saved = self.num_timesteps
-        if settings.evaluate_every and self.num_timesteps - self._evaluated >= settings.evaluate_every:
-            self._evaluated = self.num_timesteps
-            return self._evaluate()
-        return True
-
-    def _evaluate(self) -> bool:
-        found = evaluate(
-            torch_actor(self.model.policy), self.config.env, self.config.env_kwargs,
-            episodes=self.settings.evaluation_episodes, max_episode_steps=self.config.max_episode_steps,
-        )  # fmt: skip
-        self.last = asdict(found)
-        self.logger.record("evaluation/success_rate", found.success_rate)
-        self.say(
-            f"step {self.num_timesteps}: success {found.success_rate:.2f}, return {found.mean_return:.2f}"
-        )
-        return not (self.settings.stop_at and found.success_rate >= self.settings.stop_at)
-
-    def _check_rewards(self) -> bool:
-        rewards = self.locals.get("rewards")
-        if rewards is not None and not np.isfinite(rewards).all():
-            self.failed = f"a reward is not finite at step {self.num_timesteps}"
-        return not self.failed
-
-    def _check_weights(self) -> bool:
-        for name, value in self.model.policy.state_dict().items():
-            if not torch.isfinite(value).all():
-                self.failed = f"the weights {name} are not finite at step {self.num_timesteps}"
-                break
-        return not self.failed
-
-
-class _Stop(Exception):
-    """Ends PPO between a rollout and the next; its callbacks cannot say so there."""

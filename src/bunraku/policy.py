@@ -23,6 +23,14 @@ from bunraku.errors import BunrakuError, FileFormatError, MissingDependencyError
 INPUT, OUTPUT, METADATA = "observation", "action", "bunraku"
 """Names in the ONNX file."""
 
+SHIPPED = Path(__file__).parent / "policies"
+"""Folder of the policies that are part of the package; `<environment>.onnx`."""
+
+
+def shipped() -> dict[str, Path]:
+    """Return the policies that are part of the package, by the environment's short name."""
+    return {path.stem: path for path in sorted(SHIPPED.glob("*.onnx"))}
+
 
 class OnnxPolicy:
     """A policy: observation in, action out."""

@@ -35,9 +35,9 @@ def run(args: Args) -> int:
     """Evaluate; return the exit code."""
     if args.episodes < 1:
         raise BunrakuError(f"--episodes must be at least 1, got {args.episodes}")
-    from bunraku.cli.train import _need_torch
+    from bunraku.cli.train import need_torch
 
-    _need_torch()
+    need_torch()
     from bunraku.training.config import read_run
     from bunraku.training.evaluate import evaluate, torch_actor
     from bunraku.training.policies import load_policy

@@ -1,4 +1,4 @@
-"""Train a policy: from demonstrations (bc), or by reinforcement learning (rl)."""
+"""Train a policy: from demonstrations (bc), from corrections (dagger), or by reinforcement learning (rl)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Bc:
 
     def run(self) -> int:
         """Train."""
-        _need_torch()
+        need_torch()
         from bunraku.training.bc import BCSettings, train_bc
 
         settings = BCSettings(
@@ -63,6 +63,49 @@ class Bc:
             )
         seconds = time.monotonic() - began
         say(f"{self.out}: {found['epochs']} passes over {found['rows']} rows in {seconds:.0f} s")
+        return _report(
+            self.json, {"run": str(self.out), "steps": found["epochs"], "seconds": seconds, **found}
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dagger:
+    """Go on with a cloned policy where an operator took over from it (collect --policy)."""
+
+    start: Annotated[Path, tyro.conf.Positional]
+    """Run folder of the cloned policy."""
+    data: Path
+    """The demonstrations that it was cloned from."""
+    corrections: Path
+    """The file that was collected with --policy."""
+    out: Path
+    """The new run folder."""
+    seed: int = 0
+    """Seed of the split and the order of rows."""
+    epochs: int = 100
+    """Most passes over the rows."""
+    learning_rate: float = 3e-4
+    """Adam's."""
+    force: bool = False
+    """Replace an existing run."""
+    json: bool = False
+    """Print one JSON object on stdout."""
+
+    def run(self) -> int:
+        """Train."""
+        need_torch()
+        from bunraku.training.bc import BCSettings
+        from bunraku.training.dagger import train_dagger
+
+        settings = BCSettings(epochs=self.epochs, learning_rate=self.learning_rate)
+        began = time.monotonic()
+        with Progress("cloning", self.epochs, "passes") as progress:
+            found = train_dagger(
+                self.start, self.data, self.corrections, self.out, settings, self.seed,
+                force=self.force, told=progress.advance,
+            )  # fmt: skip
+        seconds = time.monotonic() - began
+        say(f"{self.out}: {found['corrections']} corrections among {found['rows']} rows, {seconds:.0f} s")
         return _report(
             self.json, {"run": str(self.out), "steps": found["epochs"], "seconds": seconds, **found}
         )
@@ -92,6 +135,8 @@ class Rl:
     """Steps of an episode."""
     start: Path | None = None
     """Run folder of behaviour cloning to go on from (ppo)."""
+    demonstrations: Path | None = None
+    """Demonstrations to put in the replay buffer first (sac, td3, tqc); their options of the environment are taken."""
     evaluate_every: int = 0
     """Steps between evaluations on 100 fresh episodes; 0 for none."""
     stop_at: float = 0.0
@@ -105,7 +150,7 @@ class Rl:
 
     def run(self) -> int:
         """Train, or go on."""
-        _need_torch()
+        need_torch()
         from bunraku.training.config import RunConfig, read_run
         from bunraku.training.rl import RLSettings, resume_rl, train_rl
 
@@ -137,6 +182,11 @@ class Rl:
         if self.start is not None:
             cloned = read_run(self.start)
             kwargs, limit = {**kwargs, **cloned.env_kwargs}, cloned.max_episode_steps
+        if self.demonstrations is not None:
+            from bunraku.episode.reader import EpisodeFile
+
+            with EpisodeFile(self.demonstrations) as file:
+                kwargs |= file.env_kwargs
         kwargs |= _pairs(self.option, "--option")
         settings = preset(self.env, self.algorithm) | {
             "algorithm": self.algorithm,
@@ -144,6 +194,7 @@ class Rl:
             "evaluate_every": self.evaluate_every,
             "stop_at": self.stop_at,
             "start": str(self.start or ""),
+            "demonstrations": str(self.demonstrations or ""),
         }
         if self.num_envs is not None:
             settings["num_envs"] = self.num_envs
@@ -151,7 +202,7 @@ class Rl:
         return kwargs, limit if self.max_episode_steps is None else self.max_episode_steps, settings
 
 
-Args = Bc | Rl
+Args = Bc | Dagger | Rl
 """The subcommands."""
 
 
@@ -174,7 +225,8 @@ def _pairs(given: tuple[str, ...], option: str) -> dict[str, Any]:
     return found
 
 
-def _need_torch() -> None:
+def need_torch() -> None:
+    """Raise MissingDependencyError where training is not installed."""
     try:
         import stable_baselines3  # noqa: F401
     except ImportError as error:
