@@ -42,6 +42,9 @@ class BCSettings:
     """Passes without a better validation after which to stop."""
     drop_idle: bool = True
     """Leave out rows in which the operator rests before the first success."""
+    state_weight: float = 0.0
+    """Where there are goals: weight of the rest of the observation beside the way to the goal. An operator's speed
+    tells the next speed better than anything else, and a policy that has learned so stops once it is slow."""
     noise: float = 0.01
     """Noise added to the scaled observations while learning, so that small errors are known to the policy."""
 
@@ -111,7 +114,7 @@ def clone(
     policy = start
     if policy is None:
         mean, std = demos.observations[train].mean(axis=0), demos.observations[train].std(axis=0)
-        kwargs = policy_kwargs(settings.hidden, -1.0, mean.tolist(), std.tolist())
+        kwargs = policy_kwargs(settings.hidden, -1.0, mean.tolist(), std.tolist(), settings.state_weight)
         policy = make_policy(observation_space, action_space, kwargs)
     policy.set_training_mode(True)
     begin_run(out, config, force=force)

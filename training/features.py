@@ -16,8 +16,6 @@ SMALLEST_SPREAD = 1e-3
 
 FINE = 5.0
 """Gain of the finely scaled way to the goal."""
-BESIDE_GOALS = 0.2
-"""Weight of all other parts where there are goals."""
 
 
 def keys_of(space: spaces.Space[Any]) -> list[str]:
@@ -38,9 +36,8 @@ class NormalisedFeatures(BaseFeaturesExtractor):
     """Joins the parts of an observation and scales them to mean 0 and spread 1.
 
     Where there are goals it adds the way from the achieved to the desired goal twice: scaled as the goals are, and
-    finely with saturation, so that the last centimetres count as much as all the way before. The other parts then
-    count less: from a hundred episodes no network can tell which of 30 joint angles and speeds do not matter, and
-    with them at full size the first success took four times as many steps.
+    finely with saturation, so that the last centimetres count as much as all the way before. The other parts can be
+    made to count less: from a hundred episodes no network can tell which of 30 joint angles and speeds matter.
     """
 
     def __init__(
@@ -48,6 +45,7 @@ class NormalisedFeatures(BaseFeaturesExtractor):
         observation_space: spaces.Space[Any],
         mean: list[float] | None = None,
         std: list[float] | None = None,
+        state_weight: float = 1.0,
     ) -> None:
         """Take the scale.
 
@@ -55,6 +53,7 @@ class NormalisedFeatures(BaseFeaturesExtractor):
             observation_space: A box, or a dictionary of boxes.
             mean: Means `(n,)` of the joined parts, zeros by default.
             std: Their spreads, ones by default.
+            state_weight: Where there are goals, weight of all parts but the way to the goal.
         """
         self.keys = keys_of(observation_space)
         parts: list[Any] = (
@@ -75,6 +74,7 @@ class NormalisedFeatures(BaseFeaturesExtractor):
             extra = 2 * sizes[achieved]
         size = int(starts[-1])
         super().__init__(observation_space, size + extra)
+        self.state_weight = state_weight
         self.mean: torch.Tensor
         self.scale: torch.Tensor
         centre = np.zeros(size) if mean is None else np.asarray(mean)
@@ -92,7 +92,7 @@ class NormalisedFeatures(BaseFeaturesExtractor):
         scaled = (rows - self.mean) * self.scale
         if self._goals is None:
             return scaled
-        scaled = BESIDE_GOALS * scaled
+        scaled = self.state_weight * scaled
         achieved, desired = self._goals
         way = (rows[:, desired] - rows[:, achieved]) * self.scale[desired]
         return torch.cat([scaled, way, torch.tanh(FINE * way)], dim=1)

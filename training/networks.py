@@ -18,6 +18,7 @@ def policy_kwargs(
     log_std: float,
     mean: Sequence[float] | None = None,
     std: Sequence[float] | None = None,
+    state_weight: float = 1.0,
 ) -> dict[str, Any]:
     """Return what stable-baselines3's actor-critic policies are made with.
 
@@ -26,10 +27,12 @@ def policy_kwargs(
         log_std: Logarithm of the first spread of the actions.
         mean: Means of the observations' components, for their scale.
         std: Their spreads.
+        state_weight: Weight of the observation beside the way to a goal, where there is one.
     """
     extractor = {
         "mean": None if mean is None else [float(m) for m in mean],
         "std": None if std is None else [float(s) for s in std],
+        "state_weight": state_weight,
     }
     return {
         "net_arch": {"pi": list(hidden), "vf": list(hidden)},

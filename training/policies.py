@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -98,10 +99,13 @@ def export_onnx(policy: Any, config: RunConfig, path: Path) -> float:
     module = _Deployed(policy).eval()
     example = torch.zeros(2, sum(sizes))
     unfinished = path.with_name(path.name + ".new")
-    torch.onnx.export(
-        module, (example,), str(unfinished), input_names=[INPUT], output_names=[OUTPUT],
-        dynamic_axes={INPUT: {0: "n"}, OUTPUT: {0: "n"}}, dynamo=False,
-    )  # fmt: skip
+    with warnings.catch_warnings():
+        # the newer exporter needs onnxscript, and gains nothing for a few layers
+        warnings.simplefilter("ignore", DeprecationWarning)
+        torch.onnx.export(
+            module, (example,), str(unfinished), input_names=[INPUT], output_names=[OUTPUT],
+            dynamic_axes={INPUT: {0: "n"}, OUTPUT: {0: "n"}}, dynamo=False,
+        )  # fmt: skip
     model = onnx.load(str(unfinished))
     entry = model.metadata_props.add()
     entry.key = METADATA

@@ -6,13 +6,15 @@ from typing import Any
 
 ON_POLICY: dict[str, Any] = {
     "num_envs": 64,
-    "learning_rate": 1e-3,
-    "gamma": 0.9,
+    "learning_rate": 3e-3,
+    "gamma": 0.8,
     "hidden": (64, 64),
-    "n_steps": 16,
+    "n_steps": 8,
     "batch_size": 256,
     "n_epochs": 10,
-    "gae_lambda": 0.9,
+    "gae_lambda": 0.8,
+    "clip_range": 0.3,
+    "state_weight": 0.05,
     "log_std": -0.5,
 }
 """PPO: small rollouts of many simulations, large batches."""
@@ -24,6 +26,7 @@ OFF_POLICY: dict[str, Any] = {
     "hidden": (64, 64),
     "batch_size": 256,
     "gradient_steps": 4,
+    "state_weight": 0.05,
 }
 """SAC, TD3 and TQC with hindsight replay."""
 

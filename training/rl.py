@@ -59,6 +59,8 @@ class RLSettings:
     """How far the probability of an action may move in one rollout (PPO)."""
     log_std: float = -0.5
     """Logarithm of the first spread of the actions (PPO)."""
+    state_weight: float = 1.0
+    """Where there are goals: weight of the rest of the observation beside the way to the goal."""
     gradient_steps: int = 1
     """Updates per step of the simulations (SAC, TD3, TQC)."""
     hindsight: bool = True
@@ -180,7 +182,7 @@ def _make_model(config: RunConfig, settings: RLSettings, envs: SB3VecEnv) -> Bas
         model = kind(
             policy, envs, n_steps=settings.n_steps, n_epochs=settings.n_epochs, gae_lambda=settings.gae_lambda,
             clip_range=settings.clip_range,
-            policy_kwargs=policy_kwargs(settings.hidden, settings.log_std, *scale), **common,
+            policy_kwargs=policy_kwargs(settings.hidden, settings.log_std, *scale, settings.state_weight), **common,
         )  # fmt: skip
         if settings.start:
             _start_from(model, Path(settings.start), settings.log_std)
@@ -199,7 +201,7 @@ def _make_model(config: RunConfig, settings: RLSettings, envs: SB3VecEnv) -> Bas
         policy_kwargs={
             "net_arch": list(settings.hidden),
             "features_extractor_class": NormalisedFeatures,
-            "features_extractor_kwargs": {"mean": scale[0], "std": scale[1]},
+            "features_extractor_kwargs": {"mean": scale[0], "std": scale[1], "state_weight": settings.state_weight},
         },
         **(her if goals and settings.hindsight else {}), **common,
     )  # fmt: skip

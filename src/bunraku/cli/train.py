@@ -13,7 +13,8 @@ import tyro
 
 from bunraku.cli.main import EXIT_OK, say
 from bunraku.cli.progress import Progress
-from bunraku.errors import BunrakuError, MissingDependencyError
+from bunraku.errors import BunrakuError, MissingDependencyError, UnknownNameError
+from bunraku.registration import ENVIRONMENTS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +39,8 @@ class Bc:
     """Sizes of the hidden layers."""
     drop_idle: bool = True
     """Leave out rows in which the operator rests before the first success."""
+    state_weight: float = 0.0
+    """Where there are goals: weight of the observation beside the way to the goal."""
     force: bool = False
     """Replace an existing run."""
     json: bool = False
@@ -55,6 +58,7 @@ class Bc:
             learning_rate=self.learning_rate,
             hidden=self.hidden,
             drop_idle=self.drop_idle,
+            state_weight=self.state_weight,
         )
         began = time.monotonic()
         with Progress("cloning", self.epochs, "passes") as progress:
@@ -164,8 +168,6 @@ class Rl:
             known = RLSettings.__dataclass_fields__
             unknown = [key for key in settings if key not in known]
             if unknown:
-                from bunraku.errors import UnknownNameError
-
                 raise UnknownNameError("setting", unknown[0], known)
             config = RunConfig("rl", self.env, kwargs, limit, self.seed, asdict(RLSettings(**settings)))
             with Progress("learning", self.steps, "steps") as progress:
@@ -178,6 +180,8 @@ class Rl:
         from bunraku.training.config import read_run
         from bunraku.training.presets import environment_options, preset
 
+        if "/" not in self.env and self.env not in ENVIRONMENTS:
+            raise UnknownNameError("environment", self.env, ENVIRONMENTS)
         kwargs, limit = environment_options(self.env, self.algorithm)
         if self.start is not None:
             cloned = read_run(self.start)
