@@ -256,7 +256,7 @@ def test_wrong_input_is_one_line_and_nothing_is_written(
 def test_a_run_of_a_newer_version_is_refused(run: Path, tmp_path: Path) -> None:
     described = json.loads((run / "run.json").read_text()) | {"run_format": 99}
     (tmp_path / "run.json").write_text(json.dumps(described))
-    with pytest.raises(FileFormatError, match="version 99.*update bunraku"):
+    with pytest.raises(FileFormatError, match=r"version 99.*update bunraku"):
         read_run(tmp_path)
 
 
