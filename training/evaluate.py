@@ -111,7 +111,7 @@ def torch_actor(policy: Any) -> Callable[[Any], Any]:
 def _run(
     act: Callable[[Any], Any], env: str, env_kwargs: dict[str, Any], count: int, seed: int, limit: int | None
 ) -> list[tuple[int, bool, bool, float, int]]:
-    steps = {} if limit is None else {"max_episode_steps": limit}
+    steps: dict[str, Any] = {} if limit is None else {"max_episode_steps": limit}
     envs = gymnasium.make_vec(
         env if "/" in env else env_id(env),
         num_envs=count,

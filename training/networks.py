@@ -47,8 +47,9 @@ def make_policy(
     observation_space: spaces.Space[Any], action_space: spaces.Box, kwargs: dict[str, Any]
 ) -> ActorCriticPolicy:
     """Return an untrained actor-critic policy for an environment's spaces."""
-    kind = MultiInputActorCriticPolicy if isinstance(observation_space, spaces.Dict) else ActorCriticPolicy
-    return kind(observation_space, action_space, lambda _: 1e-3, **kwargs)
+    if isinstance(observation_space, spaces.Dict):
+        return MultiInputActorCriticPolicy(observation_space, action_space, lambda _: 1e-3, **kwargs)
+    return ActorCriticPolicy(observation_space, action_space, lambda _: 1e-3, **kwargs)
 
 
 def mean_action(policy: Any, rows: torch.Tensor) -> torch.Tensor:

@@ -95,7 +95,7 @@ def export_onnx(policy: Any, config: RunConfig, path: Path) -> float:
     space = policy.observation_space
     parts = space.spaces if isinstance(space, spaces.Dict) else {"": space}
     keys = keys_of(space)
-    sizes = [int(np.prod(parts[key].shape)) for key in keys]
+    sizes = [int(np.prod(parts[key].shape or ())) for key in keys]
     module = _Deployed(policy).eval()
     example = torch.zeros(2, sum(sizes))
     unfinished = path.with_name(path.name + ".new")

@@ -274,7 +274,7 @@ def _learn(
 
 def _log_formats() -> list[str]:
     try:
-        import tensorboard  # noqa: F401
+        import tensorboard  # type: ignore[import-untyped]  # noqa: F401
     except ImportError:
         return ["csv"]
     return ["csv", "tensorboard"]

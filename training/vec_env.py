@@ -45,7 +45,7 @@ class SB3VecEnv(VecEnv):
             max_episode_steps: Steps after which an episode ends; by default the environment's.
             nthread: Threads of the physics, 0 for one per CPU.
         """
-        limit = {} if max_episode_steps is None else {"max_episode_steps": max_episode_steps}
+        limit: dict[str, Any] = {} if max_episode_steps is None else {"max_episode_steps": max_episode_steps}
         self.envs = gymnasium.make_vec(
             env if "/" in env else env_id(env),
             num_envs=num_envs,

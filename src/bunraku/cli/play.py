@@ -62,7 +62,7 @@ def run(args: Args) -> int:
         say(f"{args.out}: {frames} frames")
     say(f"{args.policy}: {successes} of {shown} episodes ended in success")
     if args.json:
-        found = {"policy": args.policy, "path": None if args.out is None else str(args.out)}
+        found: dict[str, Any] = {"policy": args.policy, "path": None if args.out is None else str(args.out)}
         found |= {"episodes": shown, "successes": successes, "frames": frames}
         sys.stdout.write(json.dumps(found) + "\n")
     return EXIT_OK
