@@ -56,12 +56,14 @@ def mean_action(policy: Any, rows: torch.Tensor) -> torch.Tensor:
     """Return the deterministic action `(N, A)` of joined observations `(N, n)`, before it is clipped to [-1, 1]."""
     if hasattr(policy, "mlp_extractor"):  # PPO
         scaled = policy.features_extractor(rows)
-        return torch.as_tensor(policy.action_net(policy.mlp_extractor.forward_actor(scaled)))
+        action: torch.Tensor = policy.action_net(policy.mlp_extractor.forward_actor(scaled))
+        return action
     actor = policy.actor
     scaled = actor.features_extractor(rows)
     if hasattr(actor, "latent_pi"):  # SAC, TQC
         return torch.tanh(actor.mu(actor.latent_pi(scaled)))
-    return torch.as_tensor(actor.mu(scaled))  # TD3
+    deterministic: torch.Tensor = actor.mu(scaled)  # TD3
+    return deterministic
 
 
 def seed_everything(seed: int) -> np.random.Generator:

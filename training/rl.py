@@ -6,6 +6,7 @@ the policy. A number that is not finite stops the run with the last good checkpo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -161,7 +162,7 @@ def _kind(algorithm: str) -> type[BaseAlgorithm]:
             from sb3_contrib import TQC
         except ImportError as error:
             raise MissingDependencyError("sb3-contrib", "TQC", "train") from error
-        return TQC  # type: ignore[no-any-return]
+        return TQC
     kinds: dict[str, type[BaseAlgorithm]] = {"ppo": PPO, "sac": SAC, "td3": TD3}
     return kinds[algorithm]
 
@@ -253,9 +254,13 @@ def _learn(
             model.learn(left, callback=watcher, reset_num_timesteps=done == 0, progress_bar=False)
         except Stop:
             pass  # an evaluation was good enough, or `failed` says what went wrong
-        except ValueError:
-            # torch's distributions and our environments refuse numbers that are not finite
+        except ValueError as error:
+            # torch's distributions refuse a mean (`loc`) or spread (`scale`) that is not finite
+            bad = re.match(r"Expected parameter (loc|scale) ", str(error))
             watcher.failed = watcher.failed or watcher.diagnose()
+            if bad and not watcher.failed:
+                what = {"loc": "the mean", "scale": "the spread"}[bad[1]]
+                watcher.failed = f"{what} of the actions is not finite at step {model.num_timesteps}"
             if not watcher.failed:
                 raise
         except KeyboardInterrupt:

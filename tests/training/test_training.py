@@ -101,8 +101,6 @@ def test_off_policy_learners_run_with_hindsight_resume_and_export(algorithm: str
 
 
 def test_demonstrations_fill_the_replay_buffer_with_their_own_steps(demos: Path, tmp_path: Path) -> None:
-    import gymnasium
-
     from bunraku.training.presets import preset
     from bunraku.training.replay import fill_replay_buffer
     from bunraku.training.rl import RLSettings, _make_envs, _make_model
@@ -126,7 +124,6 @@ def test_demonstrations_fill_the_replay_buffer_with_their_own_steps(demos: Path,
     with pytest.raises(BunrakuError, match="not in bunraku/DualPandaReach-v0"):
         fill_replay_buffer(model, demos, RunConfig("rl", "DualPandaReach", kwargs, 10, 0, {}))
     envs.close()
-    assert gymnasium is not None
 
 
 # A run that is killed, or goes wrong.
@@ -190,9 +187,8 @@ def test_a_number_that_is_not_finite_stops_the_run_and_is_named(
 
 def test_weights_that_blow_up_are_named_and_not_saved(tmp_path: Path) -> None:
     with pytest.raises(BunrakuError, match="is not finite at step"):
-        train_rl(config(learning_rate=1e38, steps=2048), tmp_path / "run")
+        train_rl(config(learning_rate=1e30, steps=2048), tmp_path / "run")
     assert (tmp_path / "run" / "checkpoint-000000000.zip").exists()
-    assert resume_rl is not None
 
 
 def test_a_full_disk_in_a_checkpoint_keeps_the_one_before(tmp_path: Path) -> None:
