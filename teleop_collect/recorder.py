@@ -58,7 +58,8 @@ class EpisodeRecorder:
             self._observations[key].append(value)
         self._states.append(state)
         row: dict[str, Any] = {
-            "actions": step.action,
+            # a policy's, where the operator did not intervene
+            "actions": info.get("action", step.action),
             "applied": applied,
             "rewards": reward,
             "terminated": terminated,
@@ -71,6 +72,7 @@ class EpisodeRecorder:
             "streams/device/commands": names_to_bits(step.commands, COMMANDS),
             "streams/tick_us": tick_us,
             "streams/marker": marker,
+            "streams/intervention": bool(info.get("intervention", True)),
         }
         self._hands = self._hands or sorted({*step.state.hands, *step.hands})
         for hand in self._hands:

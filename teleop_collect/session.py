@@ -35,6 +35,8 @@ VIEWER_FREQ = 30.0
 """Frames per second that are handed to the viewer."""
 
 Outcome = Literal["success", "failure", "timeout", "unlabelled", "discard", "redo"]
+Policy = Callable[[Mapping[str, NDArray[Any]]], NDArray[Any]]
+"""Observation in, action out."""
 ImageTaker = Callable[[Episode], Mapping[str, NDArray[np.uint8]]]
 
 
@@ -122,6 +124,7 @@ class Session:
         take_images: ImageTaker | None = None,
         announce: Callable[[str], None] = lambda line: None,
         on_episode: Callable[[Episode], None] = lambda episode: None,
+        policy: Policy | None = None,
     ) -> None:
         """Connect the parts, all of them opened.
 
@@ -136,6 +139,7 @@ class Session:
             take_images: Renders an episode's cameras before it is saved: arrays `(T + 1, h, w, 3)` by observation key.
             announce: Told a line when something happened that a person should read.
             on_episode: Given each episode that was saved.
+            policy: Drives while the operator does not; the stream `intervention` says where the operator did.
         """
         self.options, self.device, self.viewer, self.writer = options, device, viewer, writer
         self.env = TeleopWrapper(env, device, clock=clock, profile=profile)
@@ -144,7 +148,7 @@ class Session:
         self.clock = clock
         self.summary = Summary(str(writer.path))
         self.board = StatusBoard(options.env_id, device.name, self.task)
-        self._profile = profile or Profile()
+        self._profile, self._policy = profile or Profile(), policy
         self._take_images, self._announce, self._on_episode = take_images, announce, on_episode
         self._control_freq = self.task.rates.control_freq
         self._step = self.task.rates.step
@@ -178,6 +182,7 @@ class Session:
     def _episode(self, seed: int) -> Outcome:
         self._redone = False
         observation, _ = self.env.reset(seed=seed)
+        self._observation = observation
         recorder = EpisodeRecorder(observation, self.env.unwrapped.state)  # type: ignore[attr-defined]
         self.board.begin_episode()
         self._rate = Rate(self._control_freq) if self.options.real_time else None
@@ -218,7 +223,8 @@ class Session:
         while len(recorder) < limit:
             self._tick()
             sim_time = float(self.sim.data.time)
-            result = self.env.step(None)
+            result = self.env.step(None if self._policy is None else self._policy(self._observation))
+            self._observation = result[0]
             step = result[4]["teleop"]
             tick_us = 1e6 * (time.perf_counter() - step.started)
             commands = (*step.commands, *self.viewer.commands())

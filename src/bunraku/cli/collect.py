@@ -21,6 +21,7 @@ from bunraku.errors import BunrakuError, UnknownNameError, did_you_mean
 from bunraku.registration import ENVIRONMENTS, env_id
 
 if TYPE_CHECKING:
+    from bunraku.policy import OnnxPolicy
     from bunraku.teleop_collect.profile import Profile
     from bunraku.teleop_collect.session import Session
 
@@ -53,6 +54,9 @@ class Args:
     """Address that the web page is served on."""
     port: int = 0
     """Port of the web page; 0 takes a free one."""
+    policy: Path | None = None
+    """Policy exported to ONNX that drives until you take hold, in the environment and with the options that it was
+    trained with; where you took over is recorded, for `bunraku train dagger`."""
     control_freq: float = 50.0
     """Control steps per second, up to 200 [Hz]."""
     env_option: tuple[str, ...] = ()
@@ -120,6 +124,7 @@ class _Prepared:
     profile: Profile
     viewer: str
     image_size: tuple[int, int]
+    policy: OnnxPolicy | None
 
     def open(self, stack: ExitStack) -> tuple[Session, Any]:
         """Open environment, viewer, device and file, in an order in which a failure writes nothing."""
@@ -182,7 +187,7 @@ class _Prepared:
                 episodes=args.episodes,
                 seed=args.seed,
                 max_seconds=args.max_seconds,
-                wait_to_engage=not scripted,
+                wait_to_engage=not scripted and self.policy is None,
                 real_time=not scripted or self.viewer != "none",
                 operator=args.operator,
             ),
@@ -191,6 +196,7 @@ class _Prepared:
             take_images=take_images,
             announce=say,
             on_episode=_tracer(args.trace, args.force),
+            policy=self.policy,
         )
         return session, _closing_words
 
@@ -203,15 +209,32 @@ def _prepare(args: Args) -> _Prepared:
     device = args.device or _choose_device()
     if device not in names(DEVICES):
         raise UnknownNameError("device", device, names(DEVICES))
+    policy, trained = _policy(args)
     env_kwargs = {
         **getattr(load(TASKS, ENVIRONMENTS[args.env][0]), "recorded_options", RECORDED_OPTIONS),
         "control_freq": float(args.control_freq),
+        **(trained or {**RECORDED_OPTIONS, "control_freq": float(args.control_freq)}),
         **parse_options("--env-option", args.env_option),
     }
     device_options = parse_options("--device-option", args.device_option)
     out = args.out or Path("data") / f"{args.env}.hdf5"
     viewer = args.viewer or _choose_viewer(device)
-    return _Prepared(args, out, env_kwargs, device, device_options, _profile(args), viewer, size)
+    return _Prepared(args, out, env_kwargs, device, device_options, _profile(args), viewer, size, policy)
+
+
+def _policy(args: Args) -> tuple[OnnxPolicy | None, dict[str, Any] | None]:
+    """Return the policy that drives, and the environment's options that it was trained with."""
+    if args.policy is None:
+        return None, None
+    from bunraku.policy import OnnxPolicy
+
+    policy = OnnxPolicy(args.policy)
+    trained = policy.env_id if "/" in policy.env_id else env_id(policy.env_id)
+    if trained != env_id(args.env):
+        raise BunrakuError(
+            f"{args.policy} was trained in {trained}, not in {env_id(args.env)}; give its --env"
+        )
+    return policy, policy.env_kwargs
 
 
 def _profile(args: Args) -> Profile:

@@ -47,13 +47,13 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
 
-    def advance(self) -> None:
-        """Count one more unit."""
-        self._done += 1
+    def advance(self, count: int = 1) -> None:
+        """Count more units."""
+        self._done += count
         now = time.monotonic()
         rate = self._done / max(now - self._began, 1e-9)
         if self._bar is not None:
-            self._bar.update(self._task, advance=1, rate=f"{rate:.1f} {self._unit}/s")
+            self._bar.update(self._task, advance=count, rate=f"{rate:.1f} {self._unit}/s")
         elif now - self._told >= LOG_INTERVAL:
             self._told = now
             left = (self._total - self._done) / rate

@@ -1,0 +1,1 @@
+"""From demonstrations or rewards to a policy that is measured. Needs the extra `train`."""
