@@ -210,10 +210,9 @@ def _prepare(args: Args) -> _Prepared:
     if device not in names(DEVICES):
         raise UnknownNameError("device", device, names(DEVICES))
     policy, trained = _policy(args)
+    recorded = getattr(load(TASKS, ENVIRONMENTS[args.env][0]), "recorded_options", RECORDED_OPTIONS)
     env_kwargs = {
-        **getattr(load(TASKS, ENVIRONMENTS[args.env][0]), "recorded_options", RECORDED_OPTIONS),
-        "control_freq": float(args.control_freq),
-        **(trained or {**RECORDED_OPTIONS, "control_freq": float(args.control_freq)}),
+        **(trained or {**recorded, "control_freq": float(args.control_freq)}),
         **parse_options("--env-option", args.env_option),
     }
     device_options = parse_options("--device-option", args.device_option)
