@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import mujoco
 import numpy as np
@@ -104,6 +104,8 @@ class PandaReach:
         ArmPlace("right", (0.0, 0.0, 0.0), (0.3, -0.35, 0.08), (0.65, 0.35, 0.55),
                  (0.15, -0.65, 0.015), (0.85, 0.65, 0.95)),
     )  # fmt: skip
+    recorded_options: ClassVar[Mapping[str, Any]] = {"control_mode": "ee_delta_pose", "gripper": True}
+    """What `collect` records with unless told otherwise; a task without it cannot be driven by a hand."""
     table_half_width = 0.6
     camera_distance = 1.0
 

@@ -16,6 +16,7 @@ from bunraku.cli.main import COMMANDS, main, run_command
         (["verify", "no such file.hdf5"], "no such file.hdf5"),
         (["dataset", "inf"], "inf"),
         (["collect", "--episodes", "many"], "--episodes"),
+        (["collect", "--env", "PlanarWholeBody", "--device", "scripted"], "give one of: PandaReach"),
         (["colect"], "did you mean 'collect'"),
     ],
 )

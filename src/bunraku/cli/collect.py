@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from bunraku.teleop_collect.profile import Profile
     from bunraku.teleop_collect.session import Session
 
-RECORDED_OPTIONS: dict[str, Any] = {"control_mode": "ee_delta_pose", "gripper": True, "control_freq": 50.0}
-"""What `collect` asks of an environment unless told otherwise; a task may name its own `recorded_options`."""
-
 
 @dataclass(frozen=True)
 class Args:
@@ -210,7 +207,7 @@ def _prepare(args: Args) -> _Prepared:
     if device not in names(DEVICES):
         raise UnknownNameError("device", device, names(DEVICES))
     policy, trained = _policy(args)
-    recorded = getattr(load(TASKS, ENVIRONMENTS[args.env][0]), "recorded_options", RECORDED_OPTIONS)
+    recorded = _recorded_options(args.env)
     env_kwargs = {
         **(trained or {**recorded, "control_freq": float(args.control_freq)}),
         **parse_options("--env-option", args.env_option),
@@ -219,6 +216,18 @@ def _prepare(args: Args) -> _Prepared:
     out = args.out or Path("data") / f"{args.env}.hdf5"
     viewer = args.viewer or _choose_viewer(device)
     return _Prepared(args, out, env_kwargs, device, device_options, _profile(args), viewer, size, policy)
+
+
+def _recorded_options(env: str) -> dict[str, Any]:
+    """Return the options that an environment is recorded with unless told otherwise."""
+    drivable = {
+        name: getattr(load(TASKS, task), "recorded_options", None) for name, (task, _) in ENVIRONMENTS.items()
+    }
+    options = drivable[env]
+    if options is None:
+        known = ", ".join(name for name, found in drivable.items() if found is not None)
+        raise BunrakuError(f"{env} has no tool that a hand could drive; give one of: {known}")
+    return dict(options)
 
 
 def _policy(args: Args) -> tuple[OnnxPolicy | None, dict[str, Any] | None]:
