@@ -200,7 +200,7 @@ class _Prepared:
 
 def _prepare(args: Args) -> _Prepared:
     """Check everything that can be checked before anything is opened or written."""
-    from bunraku.plugins import DEVICES, TASKS, load, names
+    from bunraku.plugins import DEVICES, names
 
     size = parse_size(args.image_size)
     device = args.device or _choose_device()
@@ -220,6 +220,8 @@ def _prepare(args: Args) -> _Prepared:
 
 def _recorded_options(env: str) -> dict[str, Any]:
     """Return the options that an environment is recorded with unless told otherwise."""
+    from bunraku.plugins import TASKS, load
+
     drivable = {
         name: getattr(load(TASKS, task), "recorded_options", None) for name, (task, _) in ENVIRONMENTS.items()
     }
