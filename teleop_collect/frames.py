@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from bunraku.geometry import Array, Pose, change_frame, from_rotvec, to_matrix, y_up_to_z_up
+from bunraku.geometry import Y_UP_TO_Z_UP_QUAT, Array, Pose, change_frame, from_rotvec, multiply
 
 FACING_WORDS = {"with": 0.0, "toward": 180.0, "left": 90.0, "right": -90.0}
 """Words for `--facing`: the operator looks with the robot, toward it, to its left, to its right."""
@@ -25,10 +25,11 @@ def device_to_world(frame: Literal["y_up", "z_up"], facing_deg: float = 0.0) -> 
         frame: Axes of the device's frame.
         facing_deg: Heading of the operator's forward in the world, counter-clockwise from +x seen from above [deg].
     """
-    turn = to_matrix(from_rotvec(np.array([0.0, 0.0, np.deg2rad(facing_deg)])))
+    turn = from_rotvec(np.array([0.0, 0.0, np.deg2rad(facing_deg)]))
+    world_device = multiply(turn, Y_UP_TO_Z_UP_QUAT) if frame == "y_up" else turn
 
     def convert(pose: Pose) -> Pose:
-        return change_frame(turn, y_up_to_z_up(pose) if frame == "y_up" else pose)
+        return change_frame(world_device, pose)
 
     return convert
 

@@ -34,6 +34,9 @@ Y_UP_TO_Z_UP: Array = np.array([[0.0, 0.0, -1.0], [-1.0, 0.0, 0.0], [0.0, 1.0, 0
 It is +90 degrees about x (y goes to z), then -90 degrees about z (so that the operator's forward, -z, is +x).
 """
 Y_UP_TO_Z_UP.flags.writeable = False
+Y_UP_TO_Z_UP_QUAT: Array = np.array([0.5, 0.5, -0.5, -0.5])
+"""The same rotation as a quaternion."""
+Y_UP_TO_Z_UP_QUAT.flags.writeable = False
 
 
 def normalize(quat: ArrayLike) -> Array:
@@ -67,8 +70,19 @@ def rotate(quat: ArrayLike, vec: ArrayLike) -> Array:
     """Return vectors `(..., 3)` rotated by unit quaternions `(..., 4)`."""
     quat, vec = np.asarray(quat, dtype=np.float64), np.asarray(vec, dtype=np.float64)
     axis = quat[..., 1:]
-    twice = 2.0 * np.cross(axis, vec)
-    return vec + quat[..., :1] * twice + np.cross(axis, twice)
+    twice = 2.0 * _cross(axis, vec)
+    return vec + quat[..., :1] * twice + _cross(axis, twice)
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """Return `np.cross(a, b)` of `(..., 3)`, whose checks cost several times the product for a single vector."""
+    ax, ay, az = a[..., 0], a[..., 1], a[..., 2]
+    bx, by, bz = b[..., 0], b[..., 1], b[..., 2]
+    out = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    out[..., 0] = ay * bz - az * by
+    out[..., 1] = az * bx - ax * bz
+    out[..., 2] = ax * by - ay * bx
+    return out
 
 
 def to_matrix(quat: ArrayLike) -> Array:
@@ -216,23 +230,22 @@ class Pose:
         return cls(a[..., :3].copy(), a[..., 3:7].copy())
 
 
-def change_frame(new_old_rotation: ArrayLike, old_pose: Pose) -> Pose:
+def change_frame(new_old_quat: Array, old_pose: Pose) -> Pose:
     """Express a pose in another coordinate system, both for the outer and the inner frame.
 
     The pose as a whole is conjugated (`R T R^-1`), so that a body whose axes lay along the old coordinate
     axes has its axes along the new ones: a turn about the old vertical is a turn about the new vertical.
 
     Args:
-        new_old_rotation: Rotation matrix `(3, 3)` from old to new coordinates.
+        new_old_quat: Unit quaternion `(4,)` from old to new coordinates.
         old_pose: The pose in old coordinates.
     """
-    quat = from_matrix(new_old_rotation)
     return Pose(
-        rotate(quat, old_pose.pos),
-        multiply(multiply(quat, old_pose.quat), conjugate(quat)),
+        rotate(new_old_quat, old_pose.pos),
+        multiply(multiply(new_old_quat, old_pose.quat), conjugate(new_old_quat)),
     )
 
 
 def y_up_to_z_up(pose: Pose) -> Pose:
     """Express a pose of a Y-up device frame (OpenVR) in Z up, x forward, y left (see `Y_UP_TO_Z_UP`)."""
-    return change_frame(Y_UP_TO_Z_UP, pose)
+    return change_frame(Y_UP_TO_Z_UP_QUAT, pose)

@@ -16,7 +16,7 @@ import numpy as np
 
 from bunraku.device import HANDS, Clock, DeviceState, HandName, HandState, OperatorView
 from bunraku.errors import UnknownNameError
-from bunraku.geometry import Y_UP_TO_Z_UP, Pose, change_frame
+from bunraku.geometry import Y_UP_TO_Z_UP_QUAT, Pose, change_frame, conjugate
 from bunraku.teleop_collect.clutch import PRECISION, SCALE
 from bunraku.teleop_collect.faults import Faults, FaultyTracker
 from bunraku.teleop_collect.simulated_cap import SimulatedCap
@@ -31,6 +31,8 @@ _HOMES: dict[HandName, Pose] = {
     "left": Pose(np.array([0.35, 0.2, 1.1]), np.array([1.0, 0.0, 0.0, 0.0])),
     "right": Pose(np.array([0.35, -0.2, 1.1]), np.array([1.0, 0.0, 0.0, 0.0])),
 }
+
+_Z_UP_TO_Y_UP = conjugate(Y_UP_TO_Z_UP_QUAT)
 
 
 class Scripted:
@@ -161,7 +163,7 @@ class Scripted:
         self._pressed[hand] |= buttons - before
         return HandState(
             time=now,
-            pose=None if pose is None else change_frame(Y_UP_TO_Z_UP.T, pose),
+            pose=None if pose is None else change_frame(_Z_UP_TO_Y_UP, pose),
             trigger=float(drives),
             squeeze=float(grips),
             buttons=buttons,

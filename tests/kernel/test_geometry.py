@@ -150,13 +150,14 @@ def test_a_turn_of_the_hand_is_the_same_turn_in_the_robots_frame(angle: float) -
 @given(POSES, POSES)
 def test_changing_the_frame_of_a_product_is_the_product_of_the_changed(a: Pose, b: Pose) -> None:
     assert_same_pose(geo.y_up_to_z_up(a @ b), geo.y_up_to_z_up(a) @ geo.y_up_to_z_up(b))
-    assert_same_pose(geo.change_frame(geo.Y_UP_TO_Z_UP.T, geo.y_up_to_z_up(a)), a)
+    assert_same_pose(geo.change_frame(geo.conjugate(geo.Y_UP_TO_Z_UP_QUAT), geo.y_up_to_z_up(a)), a)
 
 
 def test_the_frame_change_is_a_right_handed_rotation_that_nobody_can_overwrite() -> None:
     assert geo.is_rotation(geo.Y_UP_TO_Z_UP, 1e-15)
     about_x, about_z = geo.to_matrix(turn(X, np.pi / 2)), geo.to_matrix(turn(Z, -np.pi / 2))
     assert_allclose(about_z @ about_x, geo.Y_UP_TO_Z_UP, atol=1e-15)
+    assert_allclose(geo.to_matrix(geo.Y_UP_TO_Z_UP_QUAT), geo.Y_UP_TO_Z_UP, atol=1e-15)
     for constant in (geo.Y_UP_TO_Z_UP, geo.IDENTITY_QUAT):
         with pytest.raises(ValueError, match="read-only"):
             constant[0] = 1.0
