@@ -91,35 +91,35 @@ class ArmKinematics:
         self.model = kinematic_model(robot, pos, quat, copies=arms)
         self.lower: Array = self.model.jnt_range[: robot.dof, 0].copy()
         self.upper: Array = self.model.jnt_range[: robot.dof, 1].copy()
-        chunks = [_Chunk(self.model, robot.dof, arms) for _ in range(0, nsim or 1, arms)]
-        self._first = chunks[0]
-        self._chunks: list[tuple[slice, _Chunk]] = []
+        self._scratch = _Scratch(self.model, robot.dof, arms)
+        self._blocks: list[slice] = []
+        """Rows that go through the scratch data one after another; empty if all fit at once."""
         if nsim is None:
-            self._q = self._first.q[0]
-            self.anchor, self.axis, self.pos, self.quat = (a[0] for a in self._first.arrays)
-        elif len(chunks) == 1:
-            self._q = self._first.q
-            self.anchor, self.axis, self.pos, self.quat = self._first.arrays
+            self._q = self._scratch.q[0]
+            self.anchor, self.axis, self.pos, self.quat = (a[0] for a in self._scratch.arrays)
+        elif nsim == arms:
+            self._q = self._scratch.q
+            self.anchor, self.axis, self.pos, self.quat = self._scratch.arrays
         else:
             self._q = np.zeros((nsim, robot.dof))
             self.anchor, self.axis = np.zeros((nsim, robot.dof, 3)), np.zeros((nsim, robot.dof, 3))
             self.pos, self.quat = np.zeros((nsim, 3)), np.zeros((nsim, 4))
-            self._chunks = [
-                (slice(i * arms, min((i + 1) * arms, nsim)), chunk) for i, chunk in enumerate(chunks)
-            ]
+            # one scratch for all: it stays in the processor's cache
+            self._blocks = [slice(i, min(i + arms, nsim)) for i in range(0, nsim, arms)]
 
     def update(self, q: Array) -> None:
         """Compute the arrays at joint angles `q` `(..., n)` [rad]."""
         self._q[...] = q
-        if not self._chunks:
-            mujoco.mj_kinematics(self.model, self._first.data)
+        scratch = self._scratch
+        if not self._blocks:
+            mujoco.mj_kinematics(self.model, scratch.data)
             return
-        for rows, chunk in self._chunks:
+        for rows in self._blocks:
             used = rows.stop - rows.start
-            chunk.q[:used] = self._q[rows]
-            mujoco.mj_kinematics(self.model, chunk.data)
+            scratch.q[:used] = self._q[rows]
+            mujoco.mj_kinematics(self.model, scratch.data)
             for own, all_rows in zip(
-                chunk.arrays, (self.anchor, self.axis, self.pos, self.quat), strict=True
+                scratch.arrays, (self.anchor, self.axis, self.pos, self.quat), strict=True
             ):
                 all_rows[rows] = own[:used]
 
@@ -129,7 +129,7 @@ class ArmKinematics:
         return np.concatenate([linear, self.axis], axis=-1).swapaxes(-1, -2)
 
 
-class _Chunk:
+class _Scratch:
     """Live views into one scratch MjData, with a leading axis over its arms."""
 
     def __init__(self, model: mujoco.MjModel, dof: int, arms: int) -> None:
