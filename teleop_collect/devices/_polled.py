@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Literal, Self
@@ -83,7 +84,7 @@ class HandInput:
         return np.array(velocity) if self.connected else None
 
 
-class PolledDevice:
+class PolledDevice(ABC):
     """Base of devices that move virtual hands."""
 
     name = ""
@@ -140,10 +141,10 @@ class PolledDevice:
             commands, self._commands = tuple(self._commands), []
         return DeviceState(time=self._clock(), hands=hands, events=events, commands=commands)
 
-    def rumble(self, hand: HandName, strength: float, seconds: float) -> None:
+    def rumble(self, hand: HandName, strength: float, seconds: float) -> None:  # noqa: B027 - most devices have no motors
         """Do nothing: a subclass with motors overrides this."""
 
-    def see(self, view: OperatorView) -> None:
+    def see(self, view: OperatorView) -> None:  # noqa: B027 - only the simulated operator looks
         """Do nothing: a person looks at the screen."""
 
     def _run(self) -> None:
@@ -157,15 +158,18 @@ class PolledDevice:
         with self._lock:
             self._poll()
 
+    @abstractmethod
     def _open(self) -> None:
-        raise NotImplementedError
+        """Open the device."""
 
+    @abstractmethod
     def _look(self) -> None:
         """Look for an unplugged device, without the lock: that takes long, and `read()` must not wait."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _poll(self) -> None:
-        raise NotImplementedError
+        """Take what the device has to say, with the lock held."""
 
+    @abstractmethod
     def _close(self) -> None:
-        raise NotImplementedError
+        """Close the device."""

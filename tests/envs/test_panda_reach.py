@@ -19,6 +19,7 @@ from bunraku.errors import BunrakuError
 from bunraku.geometry import Array, Pose
 from bunraku.gl import GraphicsError
 from bunraku.robots.panda import ROBOT
+from tests.gl import no_gl
 
 IDS = ["bunraku/PandaReach-v0", "bunraku/DualPandaReach-v0"]
 DOWN = np.array([0.0, 1.0, 0.0, 0.0])
@@ -290,7 +291,7 @@ def images(name: str, camera: str, render_mode: str, goals: list[Array]) -> list
         try:
             out.append(env.render())
         except GraphicsError as error:
-            pytest.skip(str(error))
+            no_gl(str(error))
     env.close()
     return out
 
@@ -325,7 +326,7 @@ def test_a_vector_environment_s_images_are_those_of_the_single_ones() -> None:
     try:
         pictures = envs.render()
     except GraphicsError as error:
-        pytest.skip(str(error))
+        no_gl(str(error))
     for i, picture in enumerate(pictures):
         env.reset(seed=5 + i)
         np.testing.assert_array_equal(picture, env.render())
@@ -354,7 +355,7 @@ def test_without_display_and_without_settings_images_come_all_the_same() -> None
         [sys.executable, "-c", code], env=clean, capture_output=True, text=True, check=False
     )
     if done.stdout.startswith("no GL"):
-        pytest.skip(done.stdout.strip())
+        no_gl(done.stdout.strip())
     assert done.stdout.strip() == "drawn", done.stderr
 
 
