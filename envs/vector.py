@@ -102,6 +102,7 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         self._report = getattr(self.task, "report", dict)
         self._truncated = getattr(self.task, "truncated", None)
         self._restored = getattr(self.task, "restored", None)
+        self._plays = getattr(self.task, "open_loop", False) and self.task.rates.ticks > 1
         decorate = getattr(self.task, "decorate", None)
         self._renderer = CameraRenderer(self.task.model, camera, width, height, render_mode, decorate)
         self._sim: BatchSim | None = None
@@ -209,10 +210,7 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
         restart = restart.copy()
         task, sim = self.task, self.sim
         task.act(clipped)
-        rates = task.rates
-        for k in range(rates.ticks):
-            task.tick(k)
-            sim.step(rates.substeps, last=k == rates.ticks - 1)
+        self._advance()
         if self._finish is not None:
             self._finish()
         unstable = sim.unstable()
@@ -239,6 +237,22 @@ class TaskVectorEnv(VectorEnv[Observation, NDArray[Any], NDArray[Any]]):
             success = task.success(observation)
         everywhere = np.ones(self.num_envs, dtype=bool)
         return observation, reward, terminated, truncated, final | self._infos(success, unstable, everywhere)
+
+    def _advance(self) -> None:
+        """Go through the ticks of a control step."""
+        task, sim, rates = self.task, self.sim, self.task.rates
+        if self._plays:
+            # ticks that do not look at the motion are computed in a row, while their data stay in the processor's
+            # cache, and the simulations are handed to the threads once for all of them
+            controls = np.empty((rates.ticks, *sim.ctrl.shape))
+            for k in range(rates.ticks):
+                task.tick(k)
+                controls[k] = sim.ctrl
+            sim.play(controls, rates.substeps)
+            return
+        for k in range(rates.ticks):
+            task.tick(k)
+            sim.step(rates.substeps, last=k == rates.ticks - 1)
 
     def _final(
         self, observation: Observation, success: NDArray[np.bool_], unstable: NDArray[np.bool_]

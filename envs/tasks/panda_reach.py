@@ -312,6 +312,11 @@ class PandaReach:
         for control in self._controls:
             control.act(action[..., control.action_slice])
 
+    @property
+    def open_loop(self) -> bool:
+        """Whether the ticks of a step depend on nothing that moves in it."""
+        return not any(control.torques for control in self._controls)
+
     def tick(self, k: int) -> None:
         """Write `ctrl` for the k-th tick of the control step."""
         for control in self._controls:

@@ -170,6 +170,13 @@ class BatchSim:
         """Advance by `nstep` substeps; with `last`, bring positions and velocities up to date afterwards."""
         self.batch.step(nstep=nstep, stage=_VEL if last else 0)
 
+    def play(self, controls: Array, nstep: int) -> None:
+        """Advance by `nstep` substeps with each of `controls` `(ticks, nsim, nu)`, then as `step` with `last`."""
+        held = np.repeat(np.swapaxes(controls[:-1], 0, 1), nstep, axis=1)
+        self.batch.rollout(held.shape[1], held, record=())
+        self.ctrl[...] = controls[-1]
+        self.step(nstep, last=True)
+
     def forward(self, ids: NDArray[np.int64] | None) -> None:
         """Bring positions, velocities and their sensors of some simulations (None: all) up to date."""
         self.batch.forward(ids, stage=_VEL)

@@ -58,7 +58,11 @@ class DrivenArm(Protocol):
 
 
 class Task(Protocol):
-    """One task. The class takes its options as keywords and builds the model."""
+    """One task. The class takes its options as keywords and builds the model.
+
+    A task whose ticks depend on nothing that moves within a control step has `open_loop = True`: many simulations
+    then go through all ticks of a step at once.
+    """
 
     model: mujoco.MjModel
     mjcf: str
